@@ -1,0 +1,33 @@
+# Two commands are all a newcomer needs: `make demo` and `make test`. Both set everything up first, in .venv.
+VENV := .venv
+BIN := $(VENV)/bin
+PYTHON ?= python3
+READY := $(VENV)/.ready
+
+.PHONY: setup demo test lint clean
+
+setup: $(READY)
+
+# torch comes first and alone, so that the pinned (where the index offers it: CPU-only) build is what all others see.
+$(READY): pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt torch==2.13.0
+	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	touch $(READY)
+
+demo: setup
+	$(BIN)/g2g oracle --play examples/hearing.conllu
+	$(BIN)/g2g draw examples/hearing.conllu
+	$(BIN)/g2g draw examples/hearing.conllu --output svg -o hearing.svg
+	@echo "The same tree as a picture: hearing.svg"
+
+lint: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+test: lint
+	$(BIN)/pytest
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache dist

@@ -1,0 +1,57 @@
+"""The command `g2g`: one file per subcommand, gathered here.
+
+Exit codes: 0 all went well, 1 something is wrong with the data (one line on standard error says what), 2 wrong usage.
+Commands import what is heavy (torch) inside their functions, so that `g2g --help` and the small commands are quick.
+"""
+
+import os
+import sys
+
+import typer
+
+from graph2graph import __version__
+from graph2graph.cli.oracle import oracle
+from graph2graph.cli.validate import validate
+from graph2graph.errors import DataError
+
+app = typer.Typer(
+    name="g2g",
+    help="The Graph2Graph Transformer dependency parser.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    rich_markup_mode="rich",
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"graph2graph {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: bool = typer.Option(False, "--version", callback=_version, is_eager=True, help="Print the version."),
+) -> None:
+    del version  # handled by its callback
+
+
+for command in (oracle, validate):
+    app.command()(command)
+
+
+def main() -> None:
+    """Run the command line; a user's mistake ends in one line and exit code 1, never in a traceback."""
+    try:
+        app()
+    except DataError as error:
+        sys.stdout.flush()
+        print(f"g2g: {error}", file=sys.stderr)
+        sys.exit(1)
+    except BrokenPipeError:  # the reader of our output has gone, as in `g2g … | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
+    except KeyboardInterrupt:
+        print("g2g: interrupted", file=sys.stderr)
+        sys.exit(130)

@@ -1,0 +1,98 @@
+"""`g2g oracle`: turn trees into transitions and back, and count them."""
+
+import json
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from pathlib import Path
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from graph2graph import conllu
+from graph2graph import oracle as static_oracle
+from graph2graph.cli.streams import source
+from graph2graph.errors import DataError
+from graph2graph.transitions import NO_NODE, Action, replay
+
+
+class SwapChoice(StrEnum):
+    """When the oracle swaps."""
+
+    EAGER = "eager"
+    LAZY = "lazy"
+
+
+@dataclass
+class Counts:
+    """What the oracle found in one file."""
+
+    file: str
+    sentences: int = 0
+    words: int = 0
+    nonprojective: int = 0
+    swaps: int = 0
+    transitions: int = 0
+    rebuilt: int = 0
+
+
+def oracle(
+    files: list[Path] = typer.Argument(help="Treebanks in CoNLL-U, plain or gzip; - for standard input."),
+    swap: SwapChoice = typer.Option(SwapChoice.EAGER, help="Swap as soon as possible, or as late as possible."),
+    as_json: bool = typer.Option(False, "--json", help="Print a JSON list, one object a file."),
+    play: bool = typer.Option(False, "--play", help="Print every transition of every sentence instead."),
+) -> None:
+    """Turn each tree into transitions, rebuild it from them, and count; exit 1 if one tree is not rebuilt.
+
+    Example: g2g oracle train.conllu --swap lazy
+    """
+    if play:
+        for file in files:
+            for sentence in conllu.read(source(file)):
+                _play(sentence, swap)
+        return
+    counts = [_count(file, swap) for file in files]
+    if as_json:
+        typer.echo(json.dumps([asdict(count) for count in counts], indent=2))
+    else:
+        table = Table("file", *(name for name in asdict(counts[0]) if name != "file"))
+        for column in table.columns[1:]:
+            column.justify = "right"
+        for count in counts:
+            table.add_row(count.file, *(f"{value:,}" for name, value in asdict(count).items() if name != "file"))
+        Console(width=None if Console().is_terminal else 200).print(table)
+    if any(count.rebuilt != count.sentences for count in counts):
+        raise DataError("not every tree was rebuilt")
+
+
+def _count(file: Path, swap: SwapChoice) -> Counts:
+    counts = Counts(str(file))
+    for sentence in conllu.read(source(file)):
+        heads = sentence.tree
+        actions = static_oracle.transitions(heads, swap=swap.value)
+        counts.sentences += 1
+        counts.words += len(heads)
+        counts.nonprojective += not static_oracle.is_projective(heads)
+        counts.swaps += actions.count(Action.SWAP)
+        counts.transitions += len(actions)
+        counts.rebuilt += static_oracle.rebuild(len(heads), actions) == heads
+    return counts
+
+
+def _play(sentence: conllu.Sentence, swap: SwapChoice) -> None:
+    """Print the states of one sentence, each with the action that is taken in it."""
+    words = ["ROOT", *sentence.forms]
+    table = Table("step", "stack", "buffer", "action", "new arc", title=sentence.text, show_lines=False)
+    actions = static_oracle.transitions(sentence.tree, swap=swap.value)
+    for step, (state, action) in enumerate(replay(len(sentence), actions), 1):
+        s2, s1, _ = state.focus
+        head, dependent = {Action.LEFT_ARC: (s1, s2), Action.RIGHT_ARC: (s2, s1)}.get(action, (NO_NODE, NO_NODE))
+        label = sentence.deprels[dependent - 1] if dependent != NO_NODE else ""
+        table.add_row(
+            str(step),
+            " ".join(words[node] for node in state.stack),
+            " ".join(words[node] for node in reversed(state.buffer)),
+            f"{action.title}({label})" if label else action.title,
+            f"{words[head]} → {words[dependent]}" if label else "",
+        )
+    Console(width=None if Console().is_terminal else 160).print(table)

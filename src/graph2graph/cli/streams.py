@@ -1,0 +1,10 @@
+"""What the commands share: `-` for standard input and output."""
+
+import sys
+from pathlib import Path
+from typing import IO
+
+
+def source(file: Path) -> Path | IO[bytes]:
+    """The file to read, or standard input for `-`."""
+    return sys.stdin.buffer if str(file) == "-" else file
