@@ -18,7 +18,7 @@ import io
 import os
 import re
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -34,10 +34,12 @@ Source = str | os.PathLike[str] | IO[bytes] | IO[str]
 # allowed); "forest" allows several roots, as in other parsers' output; "columns" does not look at heads at all.
 Check = Literal["tree", "forest", "columns"]
 
-_BLANK = frozenset((b"\n", b"\r\n", "\n", "\r\n"))
-_NUMBER = re.compile(r"0|[1-9][0-9]*")
-_RANGE = re.compile(r"([1-9][0-9]*)-([1-9][0-9]*)")
-_EMPTY_NODE = re.compile(r"(0|[1-9][0-9]*)\.([1-9][0-9]*)")
+_MARK = "\ufeff"  # the byte order mark, which may stand before the first line
+_BLANK_TEXT = ("\n", "\r\n", f"{_MARK}\n", f"{_MARK}\r\n", _MARK)
+_BLANK = frozenset((*_BLANK_TEXT, *(line.encode() for line in _BLANK_TEXT)))
+_NUMBER = re.compile(r"0|[1-9][0-9]{0,8}")
+_RANGE = re.compile(r"([1-9][0-9]{0,8})-([1-9][0-9]{0,8})")
+_EMPTY_NODE = re.compile(r"(0|[1-9][0-9]{0,8})\.([1-9][0-9]{0,8})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +52,8 @@ class Problem:
     message: str
 
     def __str__(self) -> str:
-        where = f" (sent_id {self.sent_id})" if self.sent_id else ""
-        return f"{self.source}:{self.line}: {self.message}{where}"
+        where = f" (sent_id {_printable(_shortened(self.sent_id))})" if self.sent_id else ""
+        return f"{_printable(self.source)}:{self.line}: {self.message}{where}"
 
 
 class ConlluError(DataError):
@@ -105,7 +107,7 @@ class Sentence:
     @property
     def comments(self) -> list[str]:
         """The comment lines, without `#` and line end."""
-        lines = (line.removeprefix("\ufeff").rstrip("\r\n") for line in self.lines)
+        lines = (line.removeprefix(_MARK).rstrip("\r\n") for line in self.lines)
         return [line[1:].strip() for line in lines if line.startswith("#")]
 
     @property
@@ -131,26 +133,27 @@ class Sentence:
 
     def with_tree(self, heads: Sequence[int | None], deprels: Sequence[str]) -> "Sentence":
         """The same sentence with this tree; lines whose head and label stay as they were are not touched."""
-        changes = {
-            i: {HEAD: "_" if head is None else str(head), DEPREL: deprel}
-            for i, (head, deprel) in enumerate(zip(heads, deprels, strict=True))
-            if head != self.heads[i] or deprel != self.rows[i][DEPREL]
-        }
+        changes = {}
+        for i, (row, head, deprel) in enumerate(zip(self.rows, heads, deprels, strict=True)):
+            head_text = "_" if head is None else str(head)
+            if head_text != row[HEAD] or deprel != row[DEPREL]:
+                changes[i] = {HEAD: head_text, DEPREL: deprel}
         return replace(self._with_cells(changes), heads=list(heads))
 
     def with_misc(self, values: Sequence[dict[str, str]]) -> "Sentence":
         """The same sentence with `Key=Value` pairs put into MISC, in place of older values of the same keys."""
         changes = {}
-        for i, pairs in enumerate(values):
+        for i, (row, pairs) in enumerate(zip(self.rows, values, strict=True)):
             if pairs:
-                old = [] if self.rows[i][MISC] == "_" else self.rows[i][MISC].split("|")
+                old = [] if row[MISC] == "_" else row[MISC].split("|")
                 kept = [item for item in old if item.partition("=")[0] not in pairs]
                 changes[i] = {MISC: "|".join(kept + [f"{key}={value}" for key, value in pairs.items()])}
         return self._with_cells(changes)
 
     def with_tags(self, upos: Sequence[str], xpos: Sequence[str]) -> "Sentence":
         """The same sentence with other UPOS and XPOS columns."""
-        return self._with_cells({i: {UPOS: u, XPOS: x} for i, (u, x) in enumerate(zip(upos, xpos, strict=True))})
+        tags = zip(self.rows, upos, xpos, strict=True)
+        return self._with_cells({i: {UPOS: u, XPOS: x} for i, (_, u, x) in enumerate(tags)})
 
     def _with_cells(self, changes: dict[int, dict[int, str]]) -> "Sentence":
         lines, rows = self.lines.copy(), self.rows.copy()
@@ -159,7 +162,7 @@ class Sentence:
             for index, value in cells.items():
                 row[index] = value
             line = lines[self.row_lines[i]]
-            mark = "\ufeff" if line.startswith("\ufeff") else ""
+            mark = _MARK if line.startswith(_MARK) else ""
             lines[self.row_lines[i]] = mark + "\t".join(row) + line[len(line.rstrip("\r\n")) :]
         return replace(self, lines=lines, rows=rows)
 
@@ -202,8 +205,8 @@ def write(sentences: Iterable[Sentence], target: Source) -> int:
     return n_sentences
 
 
-def find_cycle(heads: Sequence[int | None]) -> int | None:
-    """A word that is its own ancestor, or None; heads of words 1..n."""
+def cycles(heads: Sequence[int | None]) -> Iterator[int]:
+    """One word of each cycle, a word that is its own ancestor; heads of words 1..n."""
     seen = [0] * (len(heads) + 1)
     for start in range(1, len(heads) + 1):
         node: int | None = start
@@ -211,24 +214,32 @@ def find_cycle(heads: Sequence[int | None]) -> int | None:
             seen[node] = start
             node = heads[node - 1]
         if node and seen[node] == start:
-            return node
-    return None
+            yield node
+
+
+def _printable(text: str) -> str:
+    """The text on one line, so that a message stays on one line too."""
+    return text if text.isprintable() else ascii(text)
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= 60 else text[:60] + "..."
 
 
 def _scan(source: Source, check: Check) -> Iterator[Sentence | list[Problem]]:
     """Each sentence in turn, or the list of what is wrong with it."""
-    with _opened(source) as (name, stream):
-        line = 1
-        try:
+    name, line = _name(source), 1
+    try:
+        with _opened(source) as stream:
             for block in _blocks(stream):
                 yield _parse(block, line, name, check)
                 line += len(block)
-        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-            yield [Problem(name, line, None, f"broken gzip data: {error}")]
-        except UnicodeDecodeError:  # from a text stream; bytes are decoded line by line in _parse
-            yield [Problem(name, line, None, "invalid UTF-8")]
-        except IsADirectoryError:
-            yield [Problem(name, line, None, "expected a file, found a directory")]
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        yield [Problem(name, line, None, f"broken gzip data: {error}")]
+    except UnicodeDecodeError:  # from a text stream, which reads ahead; bytes are decoded line by line in _parse
+        yield [Problem(name, line, None, "invalid UTF-8 on this line or further on")]
+    except OSError as error:
+        raise DataError(f"{_printable(name)}: {error.strerror or error}") from error
 
 
 def _blocks(stream: Iterable[bytes] | Iterable[str]) -> Iterator[list[Any]]:
@@ -248,73 +259,20 @@ def _blocks(stream: Iterable[bytes] | Iterable[str]) -> Iterator[list[Any]]:
         yield block
 
 
+# What is wrong with a sentence, as it is collected: the index of the line, and the message.
+_Found = list[tuple[int, str]]
+
+
 def _parse(block: list[Any], first_line: int, source: str, check: Check) -> Sentence | list[Problem]:
-    found: list[tuple[int, str]] = []  # (index of the line, message)
-    lines: list[str] = []
-    for index, raw in enumerate(block):
-        try:
-            lines.append(raw if isinstance(raw, str) else raw.decode())
-        except UnicodeDecodeError as error:
-            found.append((index, f"invalid UTF-8: byte 0x{raw[error.start]:02x} at position {error.start + 1}"))
-            lines.append(raw.decode(errors="replace"))
-
-    rows: list[list[str]] = []
-    row_lines: list[int] = []
-    n_words, last_in_range, n_empty = 0, 0, 0
-    for index, line in enumerate(lines):
-        if line in _BLANK:
-            continue
-        if line[0] == "\ufeff" and first_line + index == 1:
-            line = line[1:]
-        if line[:1] == "#":
-            if rows:
-                found.append((index, "comment inside a sentence; expected a word line or a blank line"))
-            continue
-        row = line.rstrip("\r\n").split("\t")
-        if len(row) != 10:
-            found.append((index, f"expected 10 tab-separated columns, found {len(row)}"))
-            n_words += row[0] == str(n_words + 1)  # so that the words that follow are not out of order too
-        elif row[0] == str(n_words + 1):
-            n_words, n_empty = n_words + 1, 0
-            rows.append(row)
-            row_lines.append(index)
-            if "" in row:
-                found.append((index, f"column {COLUMN_NAMES[row.index('')]} is empty; expected a value or _"))
-        elif match := _RANGE.fullmatch(row[0]):
-            first, last = int(match[1]), int(match[2])
-            if first != n_words + 1 or last <= first or first <= last_in_range:
-                found.append((index, f"range {row[0]} is out of order; expected one from word {n_words + 1} on"))
-            last_in_range = max(last_in_range, last)
-        elif match := _EMPTY_NODE.fullmatch(row[0]):
-            if (int(match[1]), int(match[2])) != (n_words, n_empty + 1):
-                found.append((index, f"empty node {row[0]} is out of order; expected {n_words}.{n_empty + 1}"))
-            n_empty += 1
-        elif _NUMBER.fullmatch(row[0]):
-            found.append((index, f"id {row[0]} is out of order; expected {n_words + 1}"))
-        else:
-            found.append((index, f"expected an integer, range or decimal id, found {row[0]!r}"))
-    if last_in_range > n_words and not found:
-        found.append((row_lines[-1] if rows else 0, f"a range ends at word {last_in_range}, the sentence at {n_words}"))
-    if not rows and not found:
-        found.append((next(i for i, line in enumerate(lines) if line not in _BLANK), "expected words after comments"))
-
-    heads: list[int | None] = []
+    found: _Found = []
+    lines = [raw if isinstance(raw, str) else _decoded(raw, index, found) for index, raw in enumerate(block)]
+    marked = first_line == 1 and lines[0][0] == _MARK
+    rows, row_lines, n_words = _words([lines[0][1:], *lines[1:]] if marked else lines, found)
+    heads: list[int | None] = [None] * len(rows)
     if check != "columns":
-        for row, index in zip(rows, row_lines, strict=True):
-            head = row[HEAD]
-            if head == "_":
-                heads.append(None)
-            elif head.isdecimal() and head.isascii():
-                heads.append(int(head))
-                if int(head) > n_words:
-                    found.append((index, f"head {head} is out of range; expected 0 to {n_words}"))
-            else:
-                found.append((index, f"expected an integer HEAD or _, found {head!r}"))
+        heads = _heads(rows, row_lines, n_words, found)
         if not found:
             found += [(row_lines[word - 1], message) for word, message in _tree_problems(heads, check)]
-    else:
-        heads = [None] * len(rows)
-
     sentence = Sentence(lines, rows, row_lines, heads)
     if not found:
         return sentence
@@ -322,10 +280,103 @@ def _parse(block: list[Any], first_line: int, source: str, check: Check) -> Sent
     return [Problem(source, first_line + index, sent_id, message) for index, message in sorted(found)]
 
 
+def _decoded(raw: bytes, index: int, found: _Found) -> str:
+    try:
+        return raw.decode()
+    except UnicodeDecodeError as error:
+        found.append((index, f"invalid UTF-8: byte 0x{raw[error.start]:02x} at position {error.start + 1}"))
+        return raw.decode(errors="replace")
+
+
+def _words(lines: list[str], found: _Found) -> tuple[list[list[str]], list[int], int]:
+    """The columns of the words, where each stands, and the number of words."""
+    rows: list[list[str]] = []
+    row_lines: list[int] = []
+    ids = _Ids()
+    is_inside = False
+    for index, line in enumerate(lines):
+        if line in _BLANK:
+            continue
+        if line[0] == "#":
+            if is_inside:
+                found.append((index, "comment inside a sentence; expected a word line or a blank line"))
+            continue
+        row = line.rstrip("\r\n").split("\t")
+        is_word = row[0] == str(ids.last + 1)
+        ids.last += is_word
+        if len(row) != 10:
+            found.append((index, f"expected 10 tab-separated columns, found {len(row)}"))
+            continue
+        is_inside = True
+        if "" in row:
+            empty = ", ".join(name for name, value in zip(COLUMN_NAMES, row, strict=True) if not value)
+            found.append((index, f"empty column {empty}; expected a value or _"))
+        elif is_word:
+            rows.append(row)
+            row_lines.append(index)
+        elif message := ids.problem(row[ID], index):
+            found.append((index, message))
+    if not found:
+        if ids.end_of_range > ids.last:
+            found.append((ids.range_line, f"range ends at {ids.end_of_range}, after the last word, {ids.last}"))
+        elif not rows:
+            first = next(index for index, line in enumerate(lines) if line not in _BLANK)
+            found.append((first, "expected a word in the sentence"))
+    return rows, row_lines, max(ids.last, len(rows))
+
+
+class _Ids:
+    """How far the numbering of a sentence has come; after a wrong id it goes on from there."""
+
+    __slots__ = ("end_of_range", "last", "last_empty", "range_line")
+
+    def __init__(self) -> None:
+        self.last = 0  # the last word
+        self.last_empty = (0, 0)
+        self.end_of_range = self.range_line = 0
+
+    def problem(self, text: str, line: int) -> str | None:
+        """What is wrong with an id that is not the next word's."""
+        if match := _RANGE.fullmatch(text):
+            first, end, last_end = int(match[1]), int(match[2]), self.end_of_range
+            self.end_of_range, self.range_line = max(end, last_end), line
+            if end < first:
+                return f"range {text} ends before it begins"
+            if first != self.last + 1 or first <= last_end:
+                return f"range {text} is out of order; expected one from {max(self.last, last_end) + 1} on"
+            return None
+        if match := _EMPTY_NODE.fullmatch(text):
+            minor = self.last_empty[1] + 1 if self.last_empty[0] == self.last else 1
+            self.last_empty = (self.last, minor)
+            if (int(match[1]), int(match[2])) != self.last_empty:
+                return f"empty node {text} is out of order; expected {self.last}.{minor}"
+            return None
+        expected = self.last + 1
+        if _NUMBER.fullmatch(text):
+            self.last = int(text)
+            return f"id {text} is out of order; expected {expected}"
+        self.last += 1
+        return f"expected an integer, range or decimal id, found {_shortened(text)!a}"
+
+
+def _heads(rows: list[list[str]], row_lines: list[int], n_words: int, found: _Found) -> list[int | None]:
+    heads: list[int | None] = []
+    for row, line in zip(rows, row_lines, strict=True):
+        text = row[HEAD]
+        if text == "_":
+            heads.append(None)
+        elif _NUMBER.fullmatch(text):
+            heads.append(int(text))
+            if int(text) > n_words:
+                found.append((line, f"head {text} is out of range; expected 0 to {n_words}"))
+        else:
+            found.append((line, f"expected an integer HEAD or _, found {_shortened(text)!a}"))
+    return heads
+
+
 def _tree_problems(heads: list[int | None], check: Check) -> Iterator[tuple[int, str]]:
-    cycle = find_cycle(heads)
-    if cycle is not None:
-        yield cycle, f"word {cycle} is in a cycle"
+    for word in cycles(heads):
+        yield word, f"word {word} is " + ("its own head" if heads[word - 1] == word else "in a cycle")
     n_roots = heads.count(0)
     if n_roots == 0 and None not in heads:
         yield 1, "no root; expected one word with HEAD 0"
@@ -334,34 +385,45 @@ def _tree_problems(heads: list[int | None], check: Check) -> Iterator[tuple[int,
         yield second, f"{n_roots} roots; expected one word with HEAD 0"
 
 
+def _name(source: Source) -> str:
+    name = os.fspath(source) if isinstance(source, (str, os.PathLike)) else getattr(source, "name", None)
+    return name if isinstance(name, str) else "<stream>"
+
+
 @contextmanager
-def _opened(source: Source) -> Iterator[tuple[str, Iterable[Any]]]:
-    """The name and the lines of a path or stream; gzip is known by its first bytes."""
+def _opened(source: Source) -> Iterator[Iterable[Any]]:
+    """The lines of a path or stream; gzip is known by its first bytes."""
     if isinstance(source, (str, os.PathLike)):
-        try:
-            file = open(source, "rb")  # noqa: SIM115
-        except OSError as error:
-            raise DataError(f"{os.fspath(source)}: {error.strerror}") from error
-        with file:
-            yield os.fspath(source), _unzipped(file)
+        with open(source, "rb") as file:
+            yield _unzipped(file)
+    elif _is_text(source):
+        yield source
+    elif hasattr(source, "peek"):
+        yield _unzipped(source)
     else:
-        name = getattr(source, "name", None)
-        is_text = isinstance(source, io.TextIOBase)
-        yield name if isinstance(name, str) else "<stream>", source if is_text else _unzipped(source)
+        buffered = io.BufferedReader(source)  # type: ignore[type-var]
+        try:
+            yield _unzipped(buffered)
+        finally:
+            if not buffered.closed:
+                buffered.detach()  # or the caller's stream would be closed with it
 
 
 def _unzipped(stream: Any) -> Any:
-    if not hasattr(stream, "peek"):
-        stream = io.BufferedReader(stream)
-    return gzip.GzipFile(fileobj=stream) if stream.peek(2)[:2] == b"\x1f\x8b" else stream
+    is_zipped = stream.peek(2)[:2] == b"\x1f\x8b"
+    return io.BufferedReader(gzip.GzipFile(fileobj=stream)) if is_zipped else stream
+
+
+def _is_text(stream: Any) -> bool:
+    return hasattr(stream, "encoding")  # as io.TextIOBase, codecs and the wrappers of tempfile have it
 
 
 @contextmanager
-def _writer(target: Source) -> Iterator[Any]:
+def _writer(target: Source) -> Iterator[Callable[[str], object]]:
     """A function that takes text; a named file is put in place when all has been written."""
     if not isinstance(target, (str, os.PathLike)):
-        is_text = isinstance(target, io.TextIOBase)
-        yield target.write if is_text else lambda text: target.write(text.encode())  # type: ignore[call-overload]
+        stream: Any = target
+        yield stream.write if _is_text(stream) else lambda text: stream.write(text.encode())
         return
     path = Path(target)
     is_device = path.exists() and not path.is_file()  # /dev/stdout and the like cannot be replaced
@@ -376,7 +438,7 @@ def _writer(target: Source) -> Iterator[Any]:
         if not is_device:
             os.replace(part, path)
     except OSError as error:
-        raise DataError(f"{path}: {error.strerror}") from error
+        raise DataError(f"{_printable(str(path))}: {error.strerror or error}") from error
     finally:
         if not is_device:
             part.unlink(missing_ok=True)

@@ -138,13 +138,35 @@ class States:
         self.heads: IntArray = np.full((n_rows, longest + 1), NO_NODE, dtype=np.int64)
         self.labels: IntArray = np.full((n_rows, longest + 1), NO_NODE, dtype=np.int64)
 
+    def take(self, rows: IntArray) -> "States":
+        """A copy of some rows."""
+        some = States.__new__(States)
+        for name in States.__slots__:
+            setattr(some, name, getattr(self, name)[rows])
+        return some
+
+    @classmethod
+    def joined(cls, parts: Sequence["States"]) -> "States":
+        """The rows of several, one after another, all as wide as the widest."""
+        whole = cls(np.concatenate([part.n_words for part in parts]))
+        row = 0
+        for part in parts:
+            last = row + len(part)
+            for name in cls.__slots__:
+                array = getattr(part, name)
+                place = (slice(row, last), slice(array.shape[1])) if array.ndim == 2 else slice(row, last)
+                getattr(whole, name)[place] = array
+            row = last
+        return whole
+
     def __len__(self) -> int:
         return len(self.n_words)
 
     @property
     def is_final(self) -> BoolArray:
         """Which rows are complete."""
-        return (self.buffer_size == 0) & (self.stack_size == 1)
+        is_final: BoolArray = (self.buffer_size == 0) & (self.stack_size == 1)
+        return is_final
 
     @property
     def focus(self) -> IntArray:
@@ -170,6 +192,10 @@ class States:
 
     def apply(self, rows: IntArray, actions: IntArray, labels: IntArray | None = None) -> None:
         """Take one legal action in each of these rows; labels matter for the arcs only."""
+        is_legal = self.legal()[rows, actions]
+        if not is_legal.all():
+            row = int(rows[np.argmin(is_legal)])
+            raise ValueError(f"{Action(int(actions[np.argmin(is_legal)])).title} is not legal in row {row}")
         if labels is None:
             labels = np.full(len(rows), NO_NODE)
         shift = rows[actions == Action.SHIFT]

@@ -10,6 +10,8 @@ import sys
 import typer
 
 from graph2graph import __version__
+from graph2graph.cli.draw import draw
+from graph2graph.cli.evaluate import evaluate
 from graph2graph.cli.oracle import oracle
 from graph2graph.cli.validate import validate
 from graph2graph.errors import DataError
@@ -37,7 +39,7 @@ def _options(
     del version  # handled by its callback
 
 
-for command in (oracle, validate):
+for command in (draw, evaluate, oracle, validate):
     app.command()(command)
 
 

@@ -1,6 +1,7 @@
 """`g2g oracle`: turn trees into transitions and back, and count them."""
 
 import json
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -8,6 +9,7 @@ from pathlib import Path
 import typer
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from graph2graph import conllu
 from graph2graph import oracle as static_oracle
@@ -48,7 +50,7 @@ def oracle(
     """
     if play:
         for file in files:
-            for sentence in conllu.read(source(file)):
+            for sentence in _trees(file):
                 _play(sentence, swap)
         return
     counts = [_count(file, swap) for file in files]
@@ -59,20 +61,34 @@ def oracle(
         for column in table.columns[1:]:
             column.justify = "right"
         for count in counts:
-            table.add_row(count.file, *(f"{value:,}" for name, value in asdict(count).items() if name != "file"))
+            table.add_row(Text(count.file), *(f"{value:,}" for name, value in asdict(count).items() if name != "file"))
         Console(width=None if Console().is_terminal else 200).print(table)
     if any(count.rebuilt != count.sentences for count in counts):
         raise DataError("not every tree was rebuilt")
 
 
+def _trees(file: Path) -> Iterator[conllu.Sentence]:
+    """The sentences of a treebank; one without a tree is an error."""
+    line = 1
+    for sentence in conllu.read(source(file)):
+        if not sentence.parsed:
+            word = sentence.heads.index(None)
+            message = f"word {word + 1} has no head; expected a parsed sentence"
+            raise conllu.ConlluError(
+                conllu.Problem(str(file), line + sentence.row_lines[word], sentence.sent_id, message)
+            )
+        yield sentence
+        line += len(sentence.lines)
+
+
 def _count(file: Path, swap: SwapChoice) -> Counts:
     counts = Counts(str(file))
-    for sentence in conllu.read(source(file)):
+    for sentence in _trees(file):
         heads = sentence.tree
         actions = static_oracle.transitions(heads, swap=swap.value)
         counts.sentences += 1
         counts.words += len(heads)
-        counts.nonprojective += not static_oracle.is_projective(heads)
+        counts.nonprojective += Action.SWAP in actions  # just these trees need a swap
         counts.swaps += actions.count(Action.SWAP)
         counts.transitions += len(actions)
         counts.rebuilt += static_oracle.rebuild(len(heads), actions) == heads
@@ -82,7 +98,7 @@ def _count(file: Path, swap: SwapChoice) -> Counts:
 def _play(sentence: conllu.Sentence, swap: SwapChoice) -> None:
     """Print the states of one sentence, each with the action that is taken in it."""
     words = ["ROOT", *sentence.forms]
-    table = Table("step", "stack", "buffer", "action", "new arc", title=sentence.text, show_lines=False)
+    table = Table("step", "stack", "buffer", "action", "new arc", title=Text(sentence.text), show_lines=False)
     actions = static_oracle.transitions(sentence.tree, swap=swap.value)
     for step, (state, action) in enumerate(replay(len(sentence), actions), 1):
         s2, s1, _ = state.focus
@@ -90,9 +106,9 @@ def _play(sentence: conllu.Sentence, swap: SwapChoice) -> None:
         label = sentence.deprels[dependent - 1] if dependent != NO_NODE else ""
         table.add_row(
             str(step),
-            " ".join(words[node] for node in state.stack),
-            " ".join(words[node] for node in reversed(state.buffer)),
-            f"{action.title}({label})" if label else action.title,
-            f"{words[head]} → {words[dependent]}" if label else "",
+            Text(" ".join(words[node] for node in state.stack)),
+            Text(" ".join(words[node] for node in reversed(state.buffer))),
+            Text(f"{action.title}({label})" if label else action.title),
+            Text(f"{words[head]} → {words[dependent]}" if label else ""),
         )
     Console(width=None if Console().is_terminal else 160).print(table)

@@ -1,11 +1,13 @@
 """`g2g validate`: everything that is wrong with CoNLL-U files."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import typer
 
 from graph2graph import conllu
 from graph2graph.cli.streams import source
+from graph2graph.errors import DataError
 
 
 def validate(
@@ -17,9 +19,18 @@ def validate(
     """
     n_problems = 0
     for file in files:
-        for problem in conllu.problems(source(file)):
-            typer.echo(str(problem))
+        for problem in _problems(file):
+            typer.echo(problem)
             n_problems += 1
+    if n_problems > 1:
+        typer.echo(f"{n_problems} problems", err=True)
     if n_problems:
-        typer.echo(f"{n_problems} problem{'s' if n_problems > 1 else ''}", err=True)
         raise typer.Exit(1)
+
+
+def _problems(file: Path) -> Iterator[str]:
+    """What is wrong with a file, one line each; a file that cannot be read is one problem more, not the end."""
+    try:
+        yield from map(str, conllu.problems(source(file)))
+    except DataError as error:
+        yield str(error)

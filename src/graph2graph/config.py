@@ -1,0 +1,132 @@
+"""The settings: one frozen tree that rejects unknown keys. An ablation is a field; a row of the paper is a few of them."""
+
+import json
+from pathlib import Path
+from typing import Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from graph2graph.errors import DataError
+
+
+class _Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class EncoderConfig(_Frozen):
+    """The shape of a BERT-family encoder; the defaults are the paper's."""
+
+    vocab_size: int = Field(30522, ge=1)
+    width: int = Field(768, ge=1)
+    layers: int = Field(6, ge=1)
+    heads: int = Field(12, ge=1)
+    inner_width: int = Field(3072, ge=1)  # of the feed-forward layers
+    embedding_width: int | None = None  # of the input embeddings, where it is not `width` (ELECTRA)
+    max_positions: int = Field(512, ge=3)  # how long an input may be
+    n_segments: int = Field(2, ge=0)
+    relations: int = Field(0, ge=0)  # k of Eq. 4, "none" included; 0 takes no graph
+    relation_std: float = Field(0.02, ge=0)  # how the relation tables start
+    position_buckets: int = Field(0, ge=0)  # of a relative-position bias shared by all layers (MPNet)
+    layer_norm_eps: float = 1e-12
+    activation: Literal["gelu", "gelu_new", "relu"] = "gelu"
+    dropout: float = Field(0.1, ge=0, lt=1)
+    attention_dropout: float = Field(0.1, ge=0, lt=1)
+
+    @model_validator(mode="after")
+    def _heads_divide_width(self) -> Self:
+        if self.width % self.heads:
+            raise ValueError(f"width {self.width} is not a multiple of heads {self.heads}")
+        return self
+
+    @property
+    def input_width(self) -> int:
+        """The width of the input embeddings."""
+        return self.embedding_width or self.width
+
+
+class ModelConfig(_Frozen):
+    """Which parts the parser has, and their sizes; the defaults are the paper's."""
+
+    input: Literal["state", "sentence"] = "sentence"
+    graph_input: bool = True  # the partial tree goes into the attention
+    output: Literal["tokens", "cls"] = "tokens"  # what the classifiers see: the words in question, or CLS
+    composition: bool = False
+    composition_skip: bool = True
+    history: bool = False
+    separate_positions: bool = False  # positions counted in each segment anew
+    labelled_relations: bool = False  # k = 2 · labels + 3 instead of the paper's 3
+    exist_hidden: int = Field(500, ge=1)
+    relation_hidden: int = Field(100, ge=1)
+    classifier_dropout: float = Field(0.05, ge=0, lt=1)
+    history_layers: int = Field(2, ge=1)
+    history_width: int | None = None  # default: the width of the encoder
+    composition_hidden: int | None = None  # default: the width of the input embeddings
+    encoder: EncoderConfig = EncoderConfig()
+
+
+VARIANTS: dict[str, dict[str, Any]] = {
+    "state": {"input": "state", "graph_input": False, "composition": True, "history": True},
+    "state-cls": {"input": "state", "graph_input": False, "composition": True, "history": True, "output": "cls"},
+    "state-g2g": {"input": "state", "graph_input": True, "history": True},
+    "state-g2cls": {"input": "state", "graph_input": True, "history": True, "output": "cls"},
+    "state-g2g-c": {"input": "state", "graph_input": True, "composition": True, "history": True},
+    "sent": {"input": "sentence", "graph_input": False},
+    "sent-g2g": {"input": "sentence", "graph_input": True},
+}
+TITLES = {
+    "state": "StateTr",
+    "state-cls": "StateCLSTr",
+    "state-g2g": "StateTr+G2GTr",
+    "state-g2cls": "StateTr+G2CLSTr",
+    "state-g2g-c": "StateTr+G2GTr+C",
+    "sent": "SentTr",
+    "sent-g2g": "SentTr+G2GTr",
+}
+
+
+class DataConfig(_Frozen):
+    """What is read from the treebank."""
+
+    tags: Literal["upos", "xpos", "none"] = "upos"
+    swap: Literal["eager", "lazy"] = "eager"
+    max_pieces: int = Field(32, ge=1)  # of one word; what is longer is cut
+
+
+class DecodeConfig(_Frozen):
+    """How a parser decodes unless told otherwise."""
+
+    batch_tokens: int = Field(4096, ge=1)  # pieces encoded at once, padding counted
+
+
+class Config(_Frozen):
+    """All settings of a model."""
+
+    data: DataConfig = DataConfig()
+    model: ModelConfig = ModelConfig()
+    decode: DecodeConfig = DecodeConfig()
+
+    @classmethod
+    def parse(cls, values: dict[str, Any], source: str) -> Self:
+        """The settings from plain values; what is wrong is said in one line, with the key."""
+        try:
+            return cls.model_validate(values)
+        except ValidationError as error:
+            first = error.errors()[0]
+            key = ".".join(str(part) for part in first["loc"])
+            message = "unknown key" if first["type"] == "extra_forbidden" else first["msg"]
+            raise DataError(f"{source}: {key}: {message}") from error
+
+    @classmethod
+    def read(cls, path: Path) -> Self:
+        """The settings in a JSON file."""
+        return cls.parse(read_json(path), str(path))
+
+
+def read_json(path: Path) -> Any:
+    """The content of a JSON file, or a clear error."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise DataError(f"{path}: {error.strerror}") from error
+    except ValueError as error:
+        raise DataError(f"{path}: not JSON: {error}") from error

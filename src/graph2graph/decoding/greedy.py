@@ -1,0 +1,76 @@
+"""Exact greedy decoding, many sentences at a time.
+
+SentTr encodes a sentence once. In SentTr+G2GTr the input changes only when an arc is added, so a state is encoded again
+after an arc and only then. The state models see stack and buffer, so they encode at every transition.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from graph2graph.models.features import Features
+from graph2graph.models.memory import Memory
+from graph2graph.models.model import Encodings, ParserModel
+from graph2graph.transitions import Action, IntArray, States
+
+
+@torch.inference_mode()
+def greedy(model: ParserModel, features: Sequence[Features]) -> States:
+    """The final states of these sentences: the best legal action at every step, with its best label."""
+    states = States([feature.n_words for feature in features])
+    memory = Memory(model, features) if model.config.input == "state" else None
+    encodings: Encodings | None = None
+    stale = np.ones(len(states), dtype=np.bool_)
+    while len(rows := (~states.is_final).nonzero()[0]):
+        if memory is not None:
+            encodings = model.encode(states.take(rows), [], vectors=memory.vectors, owners=rows)
+            encoded = np.arange(len(rows))
+        else:
+            if len(wanted := rows[stale[rows]]):
+                encodings = _refresh(model, states, features, wanted, encodings)
+                stale[wanted] = False
+            encoded = rows
+        assert encodings is not None
+        focus = states.focus[rows]
+        past = None if memory is None or memory.past is None else memory.past[model.tensor(rows)]
+        exist, relation = model.decide(encodings, model.tensor(encoded), model.tensor(focus), past)
+        scores = model.action_scores(exist, model.tensor(states.legal()[rows]))
+        actions = scores.argmax(dim=1).cpu().numpy()
+        labels = _labels(model, relation, actions, focus)
+        states.apply(rows, actions, labels)
+        if memory is not None:
+            memory.advance(states, rows, actions, labels, focus)
+        elif model.config.graph_input:
+            stale[rows] = (actions == Action.LEFT_ARC) | (actions == Action.RIGHT_ARC)
+    return states
+
+
+def _labels(model: ParserModel, relation: Tensor, actions: IntArray, focus: IntArray) -> IntArray:
+    """The best label of each arc; for the other actions it means nothing."""
+    is_arc = (actions == Action.LEFT_ARC) | (actions == Action.RIGHT_ARC)
+    labels = np.zeros(len(actions), dtype=np.int64)
+    if is_arc.any():
+        is_right = model.tensor(actions[is_arc] == Action.RIGHT_ARC)
+        scores = model.label_scores(relation[model.tensor(is_arc)], is_right, model.tensor(focus[is_arc, 0]))
+        labels[is_arc] = scores.argmax(dim=1).cpu().numpy()
+    return labels
+
+
+def _refresh(
+    model: ParserModel, states: States, features: Sequence[Features], rows: IntArray, old: Encodings | None
+) -> Encodings:
+    """Encode some rows of a sentence model again; the others keep the vectors they have."""
+    new = model.encode(states.take(rows), [features[row] for row in rows])
+    if not model.config.graph_input:
+        return model.project(new)  # the one and only encoding
+    n_states, width = len(states), new.places.shape[1]
+    if old is None:
+        vectors = new.vectors.new_empty(n_states * width + 1, new.vectors.shape[1])
+        vectors[-1] = new.vectors[-1]
+        places = torch.arange(n_states * width, device=model.device).view(n_states, width)
+        places[:, -1] = n_states * width
+        old = Encodings(vectors, places, places[:, 0])
+    old.vectors[old.places[model.tensor(rows), :-1].flatten()] = new.vectors[new.places[:, :-1].flatten()]
+    return old

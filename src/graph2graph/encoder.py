@@ -1,0 +1,310 @@
+"""A BERT-family encoder whose attention takes a graph (Eq. 4 and 5 of the paper).
+
+Shapes: B rows of a batch, n positions of the longest row, N real tokens of all rows together, d width, h heads,
+c = d / h width of a head, k types of relation, E entries of the graph, m width of the input embeddings.
+
+Between the attentions the batch is packed: N real tokens one after another, no padding, so no work is wasted on it.
+Only inside the attention is it spread out as rows of n.
+
+The graph. Eq. 4 scores i against j by q_i·(k_j + W1[r_ij]) / √c, Eq. 5 sums a_ij (v_j + W2[r_ij]), where r_ij is the type
+of the relation from i to j and type 0 is "none". Nothing of size n·n·c is ever built. Almost all pairs have no relation;
+q_i·W1[0] is the same for all j and cancels in the softmax, and since Σ_j a_ij = 1 the pairs without relation contribute
+W2[0] as a constant. So, writing D[r] = W[r] - W[0], what is left is sparse: q_i·D1[r_ij] is added to the score of each pair
+that has a relation, and the value term is W2[0] + Σ_r mass_i[r]·D2[r], mass_i[r] being the attention that i pays along
+relations of type r.
+
+    >>> import torch
+    >>> # A road map, not a parse: 4 towns, roads of two kinds (1 motorway, 2 ferry) between some of them.
+    >>> config = EncoderConfig(vocab_size=10, width=24, layers=2, heads=2, inner_width=48, relations=3)
+    >>> encoder = GraphEncoder(config).eval()
+    >>> towns = torch.tensor([[5, 6, 7, 8]])
+    >>> roads = torch.tensor([[[0, 1, 0, 0], [1, 0, 2, 0], [0, 2, 0, 0], [0, 0, 0, 0]]])
+    >>> encoder(towns, graph=roads).shape
+    torch.Size([1, 4, 24])
+    >>> arcs = Graph.from_dense(roads)  # or, without ever building n × n: Graph(rows, queries, keys, relations)
+    >>> torch.equal(encoder(towns, graph=arcs), encoder(towns, graph=roads))
+    True
+    >>> torch.equal(encoder(towns, graph=arcs), encoder(towns))  # without roads the towns look different
+    False
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from graph2graph.config import EncoderConfig
+
+__all__ = ["EncoderConfig", "Graph", "GraphEncoder", "Layout"]
+
+ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
+    "gelu": F.gelu,
+    "gelu_new": partial(F.gelu, approximate="tanh"),
+    "relu": F.relu,
+}
+
+
+@dataclass(frozen=True)
+class Graph:
+    """A labelled graph over the positions of each row, as its entries r_ij ≠ 0; at most one for each pair."""
+
+    rows: Tensor  # [E]
+    queries: Tensor  # [E] i
+    keys: Tensor  # [E] j
+    relations: Tensor  # [E] r_ij, from 1 to k - 1
+
+    @classmethod
+    def from_dense(cls, relations: Tensor) -> "Graph":
+        """From a matrix of relation ids for each row, [B, n, n], 0 for none."""
+        rows, queries, keys = relations.nonzero(as_tuple=True)
+        return cls(rows, queries, keys, relations[rows, queries, keys])
+
+
+class Layout:
+    """Where the N real tokens of B rows stand when the rows are spread out to n positions each."""
+
+    def __init__(self, lengths: Tensor, width: int | None = None) -> None:
+        self.lengths = lengths  # [B]
+        self.n_rows = len(lengths)
+        self.width = int(lengths.max()) if width is None else width
+        columns = torch.arange(self.width, device=lengths.device)
+        self.is_real = columns < lengths[:, None]  # [B, n]
+        self.places = self.is_real.flatten().nonzero().squeeze(1)  # [N] in B·n
+        self.starts = lengths.cumsum(0) - lengths  # [B] first token of each row, in N
+
+    @property
+    def n_tokens(self) -> int:
+        """N."""
+        return len(self.places)
+
+    @property
+    def columns(self) -> Tensor:
+        """The column of each token, [N]."""
+        return self.places % self.width
+
+    def pack(self, padded: Tensor) -> Tensor:
+        """[B, n, …] -> [N, …]."""
+        return padded.flatten(0, 1)[self.places]
+
+    def pad(self, packed: Tensor) -> Tensor:
+        """[N, …] -> [B, n, …], zero where there is no token."""
+        padded = packed.new_zeros(self.n_rows * self.width, *packed.shape[1:])
+        padded = padded.index_copy(0, self.places, packed)
+        return padded.view(self.n_rows, self.width, *packed.shape[1:])
+
+
+class _Rearrange(torch.autograd.Function):
+    """Rows of a matrix put elsewhere. Each row goes to one place, so the gradient is a second look-up, not a sum."""
+
+    @staticmethod
+    def forward(ctx: Any, rows: Tensor, index: Tensor, inverse: Tensor) -> Tensor:
+        ctx.save_for_backward(inverse)
+        return rows.index_select(0, index)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
+        (inverse,) = ctx.saved_tensors
+        return gradient.index_select(0, inverse), None, None
+
+
+class _Plan:
+    """What the attention of every layer needs to know of a batch: index tensors, computed once."""
+
+    def __init__(self, layout: Layout, n_heads: int, graph: Graph | None, n_relations: int) -> None:
+        n_rows, width, device = layout.n_rows, layout.width, layout.places.device
+        self.n_rows, self.width, self.n_tokens, self.has_graph = n_rows, width, layout.n_tokens, graph is not None
+        heads = torch.arange(n_heads, device=device)
+        rows, columns = layout.places // width, layout.places % width
+        # packed [N, 3, h] -> spread out [3, B, h, n]; a position of padding takes the first token, unseen by all
+        packed = torch.zeros(n_rows, width, dtype=torch.long, device=device)
+        packed[rows, columns] = torch.arange(layout.n_tokens, device=device)
+        parts = torch.arange(3, device=device)[:, None, None, None]
+        self.spread = ((packed[:, None] * 3 + parts) * n_heads + heads[:, None]).flatten()  # [3·B·h·n] in N·3·h
+        self.packed = ((rows[:, None] * n_heads + heads) * width + columns[:, None]).flatten()  # [N·h] in B·h·n
+        part_size = n_rows * n_heads * width
+        self.packed_parts = (self.packed.view(-1, 1, n_heads) + parts[:, :, 0, 0] * part_size).flatten()  # [N·3·h]
+        self.context = (packed[:, None] * n_heads + heads[:, None]).flatten()  # [B·h·n] in N·h
+        self.padding = None
+        if layout.n_tokens < n_rows * width:
+            hidden = ~layout.is_real[:, None, None].expand(-1, n_heads, -1, -1)
+            self.padding = torch.zeros(hidden.shape, device=device).masked_fill(hidden, -math.inf)  # [B, h, 1, n]
+            self.padding = self.padding.flatten(0, 1)  # [B·h, 1, n]
+        if graph is not None:
+            queries = packed[graph.rows, graph.queries]  # [E] in N
+            self.pair_rows = (graph.rows[:, None] * n_heads + heads).flatten()  # [E·h] in B·h
+            self.pair_queries = graph.queries.repeat_interleave(n_heads)  # [E·h]
+            self.pair_keys = graph.keys.repeat_interleave(n_heads)
+            # where in [N, h, k] the relation of each pair stands
+            self.pair_relations = (
+                (queries[:, None] * n_heads + heads) * n_relations + graph.relations[:, None]
+            ).flatten()
+
+
+class GraphAttention(nn.Module):
+    """Multi-head self-attention with relation embeddings on the keys and the values, shared by the heads."""
+
+    def __init__(self, config: EncoderConfig) -> None:
+        super().__init__()
+        self.n_heads, self.head_width = config.heads, config.width // config.heads
+        self.scale = 1 / math.sqrt(self.head_width)
+        self.qkv = nn.Linear(config.width, 3 * config.width)
+        self.output = nn.Linear(config.width, config.width)
+        self.dropout = config.attention_dropout
+        if config.relations:
+            self.relation_keys = nn.Parameter(torch.zeros(config.relations, self.head_width))  # W1
+            self.relation_values = nn.Parameter(torch.zeros(config.relations, self.head_width))  # W2
+
+    def forward(self, x: Tensor, plan: _Plan, position_bias: Tensor | None) -> Tensor:
+        """[N, d] -> [N, d]."""
+        c = self.head_width
+        qkv = self.qkv(x).view(-1, c)  # [N·3·h, c]
+        spread = _Rearrange.apply(qkv, plan.spread, plan.packed_parts)  # type: ignore[no-untyped-call]
+        query, key, value = spread.view(3, -1, plan.width, c)  # each [B·h, n, c]
+        scores = torch.bmm(query * self.scale, key.transpose(1, 2))  # [B·h, n, n]
+        if position_bias is not None:
+            scores = scores.view(plan.n_rows, self.n_heads, plan.width, plan.width) + position_bias
+            scores = scores.flatten(0, 1)
+        if plan.padding is not None:
+            scores += plan.padding
+        if plan.has_graph:
+            scores = self._relate_keys(scores, qkv, plan)
+        attention = scores.softmax(-1)  # [B·h, n, n]
+        context = torch.bmm(F.dropout(attention, self.dropout, self.training), value).view(-1, c)  # [B·h·n, c]
+        packed = _Rearrange.apply(context, plan.packed, plan.context)  # type: ignore[no-untyped-call] # [N·h, c]
+        if plan.has_graph:
+            packed = self._relate_values(packed, attention, plan)
+        out: Tensor = self.output(packed.view(-1, self.n_heads * c))
+        return out
+
+    def _relate_keys(self, scores: Tensor, qkv: Tensor, plan: _Plan) -> Tensor:
+        """Add q_i·D1[r_ij] to the scores of the pairs that have a relation."""
+        query = qkv.view(-1, 3, self.n_heads, self.head_width)[:, 0]  # [N, h, c]
+        differences = (self.relation_keys - self.relation_keys[:1]) * self.scale
+        by_relation = query @ differences.T  # [N, h, k]
+        pairs = plan.pair_rows, plan.pair_queries, plan.pair_keys
+        return scores.index_put_(pairs, by_relation.flatten()[plan.pair_relations], accumulate=True)
+
+    def _relate_values(self, context: Tensor, attention: Tensor, plan: _Plan) -> Tensor:
+        """Add W2[0] + Σ_r mass[r]·D2[r] to what each token has gathered."""
+        pairs = attention[plan.pair_rows, plan.pair_queries, plan.pair_keys]  # [E·h]
+        n_relations = len(self.relation_values)
+        mass = context.new_zeros(context.shape[0], n_relations)  # [N·h, k]
+        mass[:, 0] = 1
+        mass = mass.flatten().index_add(0, plan.pair_relations, pairs.to(mass.dtype)).view(-1, n_relations)
+        none = self.relation_values[:1]
+        return torch.addmm(context, mass, torch.cat([none, self.relation_values[1:] - none]))
+
+
+class Layer(nn.Module):
+    """Attention and feed-forward, each with a residual and LayerNorm after it."""
+
+    def __init__(self, config: EncoderConfig) -> None:
+        super().__init__()
+        self.attention = GraphAttention(config)
+        self.attention_norm = nn.LayerNorm(config.width, eps=config.layer_norm_eps)
+        self.inner = nn.Linear(config.width, config.inner_width)
+        self.outer = nn.Linear(config.inner_width, config.width)
+        self.outer_norm = nn.LayerNorm(config.width, eps=config.layer_norm_eps)
+        self.activation = ACTIVATIONS[config.activation]
+        self.dropout = nn.Dropout(config.dropout)
+
+    def forward(self, x: Tensor, plan: _Plan, position_bias: Tensor | None) -> Tensor:
+        """[N, d] -> [N, d]."""
+        x = self.attention_norm(x + self.dropout(self.attention(x, plan, position_bias)))
+        out: Tensor = self.outer_norm(x + self.dropout(self.outer(self.activation(self.inner(x)))))
+        return out
+
+
+class GraphEncoder(nn.Module):
+    """The encoder: embeddings of words, positions and segments, then layers that see the graph."""
+
+    def __init__(self, config: EncoderConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.words = nn.Embedding(config.vocab_size, config.input_width)
+        self.positions = nn.Embedding(config.max_positions, config.input_width)
+        self.segments = nn.Embedding(config.n_segments, config.input_width) if config.n_segments else None
+        self.norm = nn.LayerNorm(config.input_width, eps=config.layer_norm_eps)
+        self.dropout = nn.Dropout(config.dropout)
+        widen = config.input_width != config.width
+        self.widen = nn.Linear(config.input_width, config.width) if widen else nn.Identity()
+        self.position_bias = nn.Embedding(config.position_buckets, config.heads) if config.position_buckets else None
+        self.layers = nn.ModuleList(Layer(config) for _ in range(config.layers))
+        self.apply(_start)
+        for name, parameter in self.named_parameters():
+            if ".relation_" in name:
+                nn.init.normal_(parameter, std=config.relation_std)
+
+    def forward(
+        self,
+        tokens: Tensor,
+        *,
+        lengths: Tensor | None = None,
+        segments: Tensor | None = None,
+        graph: Tensor | Graph | None = None,
+    ) -> Tensor:
+        """Encode rows of token ids, [B, n] -> [B, n, d]; what stands past a row's length is not looked at.
+
+        The graph is a matrix of relation ids [B, n, n] or a `Graph`; without one, no two tokens are related.
+        """
+        if lengths is None:
+            lengths = torch.full(tokens.shape[:1], tokens.shape[1], device=tokens.device)
+        layout = Layout(lengths, tokens.shape[1])
+        flat_segments = None if segments is None else layout.pack(segments)
+        vectors = self.words(layout.pack(tokens))
+        if isinstance(graph, Tensor):
+            graph = Graph.from_dense(graph)
+        return layout.pad(self.encode(vectors, layout, segments=flat_segments, graph=graph))
+
+    def encode(
+        self,
+        vectors: Tensor,
+        layout: Layout,
+        *,
+        positions: Tensor | None = None,
+        segments: Tensor | None = None,
+        graph: Graph | None = None,
+    ) -> Tensor:
+        """Encode packed input vectors, [N, m] -> [N, d]; segment and position are added here."""
+        x: Tensor = vectors + self.positions(layout.columns if positions is None else positions)
+        if self.segments is not None:
+            x = x + (self.segments.weight[0] if segments is None else self.segments(segments))
+        x = self.widen(self.dropout(self.norm(x)))
+        if self.config.relations and graph is None:
+            nothing = torch.zeros(0, dtype=torch.long, device=x.device)
+            graph = Graph(nothing, nothing, nothing, nothing)
+        plan = _Plan(layout, self.config.heads, graph if self.config.relations else None, self.config.relations)
+        bias = None if self.position_bias is None else self._position_bias(layout.width, self.position_bias)
+        for layer in self.layers:
+            x = layer(x, plan, bias)
+        return x
+
+    def _position_bias(self, width: int, table: nn.Embedding) -> Tensor:
+        """The score that each head adds for the distance between two positions, [h, n, n]."""
+        offsets = torch.arange(width, device=table.weight.device)
+        bias: Tensor = table(position_bucket(offsets[None] - offsets[:, None], table.num_embeddings))
+        return bias.permute(2, 0, 1)
+
+
+def position_bucket(distance: Tensor, n_buckets: int, furthest: int = 128) -> Tensor:
+    """The bucket of a signed distance: half for each side, exact when near, logarithmic up to `furthest` (T5, MPNet)."""
+    per_side = n_buckets // 2
+    exact = per_side // 2
+    size = distance.abs()
+    far = torch.log(size.clamp(min=1).float() / exact) / math.log(furthest / exact) * (per_side - exact)
+    bucket = torch.where(size < exact, size, (exact + far.long()).clamp(max=per_side - 1))
+    return bucket + (distance > 0) * per_side
+
+
+def _start(module: nn.Module) -> None:
+    """BERT's own starting values."""
+    if isinstance(module, nn.Linear):
+        nn.init.normal_(module.weight, std=0.02)
+        nn.init.zeros_(module.bias)
+    elif isinstance(module, nn.Embedding):
+        nn.init.normal_(module.weight, std=0.02)

@@ -1,0 +1,56 @@
+"""The composition model of the state parsers (Appendix "Composition Model").
+
+At every step each word on the stack or in the buffer, ROOT included, gets C ← Comp(C, ω, l) + C: ω is the vector of its most
+recent dependent as it was when attached, l the embedding of that arc's label and direction; [NULL] and [L-NULL] while it has
+no dependent. The appendix states this by stack and buffer position; ω and l move with their word, so here they are kept by
+word. A word that has got its head keeps its last C.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from graph2graph.transitions import Action
+
+
+@dataclass
+class Composed:
+    """The vectors of all nodes at one step, [S·m, w]; S sentences of m nodes each."""
+
+    vectors: Tensor  # C
+    dependents: Tensor  # ω
+    labels: Tensor  # [S·m] the number of l, 0 for [L-NULL]
+
+
+class Composition(nn.Module):
+    """One hidden layer with tanh over C, ω and l, and the skip connection."""
+
+    def __init__(self, width: int, hidden: int, n_labels: int, *, skip: bool) -> None:
+        super().__init__()
+        self.skip = skip
+        self.no_dependent = nn.Parameter(torch.zeros(width))  # [NULL]
+        self.labels = nn.Embedding(1 + 2 * n_labels, width)
+        self.hidden = nn.Linear(3 * width, hidden)
+        self.out = nn.Linear(hidden, width)
+        nn.init.normal_(self.labels.weight, std=0.02)
+
+    def start(self, vectors: Tensor) -> Composed:
+        """C at the first step: the input embeddings, [S, m, w]."""
+        flat = vectors.flatten(0, 1)
+        labels = torch.zeros(len(flat), dtype=torch.long, device=flat.device)
+        return Composed(flat, self.no_dependent.expand(len(flat), -1), labels)
+
+    def step(
+        self, composed: Composed, heads: Tensor, dependents: Tensor, actions: Tensor, labels: Tensor, live: Tensor
+    ) -> Composed:
+        """One step on: the arcs it added (flat node numbers, actions and labels), and the nodes alive after it."""
+        composed_dependents = composed.dependents.index_copy(0, heads, F.embedding(dependents, composed.vectors))
+        numbers = composed.labels.index_copy(0, heads, 1 + 2 * labels + (actions == Action.RIGHT_ARC))
+        old = F.embedding(live, composed.vectors)
+        inputs = torch.cat([old, F.embedding(live, composed_dependents), self.labels(numbers[live])], dim=-1)
+        new = self.out(torch.tanh(self.hidden(inputs)))
+        if self.skip:
+            new = new + old
+        return Composed(composed.vectors.index_copy(0, live, new), composed_dependents, numbers)

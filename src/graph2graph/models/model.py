@@ -1,0 +1,217 @@
+"""The parser model: encoder, inputs, composition, history and classifiers, put together as the config says.
+
+Two verbs: `encode` turns parser states into vectors for their words, `decide` turns the vectors of s2, s1 and b1 into
+scores. Decoding alternates between them; training calls each once for all states of a batch.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from graph2graph import relations
+from graph2graph.config import EncoderConfig, ModelConfig
+from graph2graph.encoder import Graph, GraphEncoder, Layout
+from graph2graph.models.classifiers import Classifiers
+from graph2graph.models.composition import Composition
+from graph2graph.models.features import Features
+from graph2graph.models.history import History
+from graph2graph.models.inputs import CLS, sentence_input, state_input
+from graph2graph.relations import Entries
+from graph2graph.transitions import ROOT, BoolArray, IntArray, States
+
+N_STATE_SEGMENTS = 3
+
+
+@dataclass
+class Encodings:
+    """Encoded states: rows of vectors, and which of them stands for each node of each state."""
+
+    vectors: Tensor  # [V, w] the last one is that of an empty slot
+    places: Tensor  # [B, m + 1] in V; the last column is the empty slot, so that NO_NODE, -1, finds it
+    cls_places: Tensor  # [B] in V
+    projected: bool = False  # whether the classifiers' first layer has been applied already
+
+
+def encoder_config(model: ModelConfig, base: EncoderConfig, n_labels: int) -> EncoderConfig:
+    """The encoder that a model needs: as the base, with relations for its graph and segments for its states."""
+    k = relations.n_relations(n_labels, labelled=model.labelled_relations) if model.graph_input else 0
+    segments = max(base.n_segments, N_STATE_SEGMENTS) if model.input == "state" else base.n_segments
+    return base.model_copy(update={"relations": k, "n_segments": segments})
+
+
+class ParserModel(nn.Module):
+    """Every parser of the paper; `config.encoder` must be complete (see `encoder_config`)."""
+
+    def __init__(
+        self,
+        config: ModelConfig,
+        *,
+        n_labels: int,
+        n_tags: int,
+        root_label: int,
+        cls_sep: tuple[int, int],
+        encoder: GraphEncoder | None = None,
+    ) -> None:
+        super().__init__()
+        self.config, self.n_labels, self.root_label, self.cls_sep = config, n_labels, root_label, cls_sep
+        self.encoder = encoder or GraphEncoder(config.encoder)
+        width, input_width = config.encoder.width, config.encoder.input_width
+        self.root = nn.Parameter(torch.randn(input_width) * 0.02)
+        self.tags = nn.Embedding(n_tags + 1, input_width, padding_idx=0)  # 0: no tag
+        nn.init.normal_(self.tags.weight[1:], std=0.02)
+        self.empty = nn.Parameter(torch.zeros(width))  # an empty slot
+        self.labels = None
+        if config.graph_input:
+            self.labels = nn.Embedding(n_labels + 2, input_width, padding_idx=0)  # none, labels, further pieces
+            nn.init.normal_(self.labels.weight[1:], std=0.02)
+        self.composition = self.history = None
+        if config.composition:
+            hidden = config.composition_hidden or input_width
+            self.composition = Composition(input_width, hidden, n_labels, skip=config.composition_skip)
+        history_width = (config.history_width or width) if config.history else 0
+        if config.history:
+            self.history = History(history_width, config.history_layers, n_labels)
+        self.classifiers = Classifiers(
+            width,
+            history_width,
+            exist_hidden=config.exist_hidden,
+            relation_hidden=config.relation_hidden,
+            n_labels=n_labels,
+            dropout=config.classifier_dropout,
+            slots=config.output == "tokens",
+        )
+
+    @property
+    def device(self) -> torch.device:
+        """Where the parameters are."""
+        return self.root.device
+
+    def start_root(self, mask_piece: int) -> None:
+        """Let ROOT start from the encoder's vector for the mask token."""
+        with torch.no_grad():
+            self.root.copy_(self.encoder.words.weight[mask_piece])
+
+    def tensor(self, array: IntArray | BoolArray) -> Tensor:
+        """An index array on the model's device."""
+        return torch.from_numpy(array).to(self.device)
+
+    # ------------------------------------------------------------------ encode
+
+    def node_vectors(self, features: Sequence[Features]) -> Tensor:
+        """What the state models read for each node, T of the paper: [S, m, w]; all sentences as wide as the widest."""
+        width = max(len(feature.pieces) for feature in features)
+        pieces = np.zeros((len(features), width), dtype=np.int64)
+        tags = np.zeros((len(features), width), dtype=np.int64)
+        for row, feature in enumerate(features):
+            pieces[row, : len(feature.pieces)] = feature.pieces
+            tags[row, : len(feature.tags)] = feature.tags
+        vectors = self.encoder.words(self.tensor(pieces)) + self.tags(self.tensor(tags))
+        return torch.cat([self.root.expand(len(features), 1, -1), vectors[:, 1:]], dim=1)
+
+    def encode(
+        self,
+        states: States,
+        features: Sequence[Features],
+        *,
+        vectors: Tensor | None = None,
+        owners: IntArray | None = None,
+    ) -> Encodings:
+        """Encode parser states.
+
+        A sentence model reads the features of each state's sentence. A state model reads the vectors of its nodes, [S, m, w],
+        where state i belongs to sentence owners[i]: those of `node_vectors`, or the composed ones.
+        """
+        if self.config.input == "sentence":
+            return self._encode_sentences(states, features)
+        assert vectors is not None
+        return self._encode_states(states, vectors, np.arange(len(states)) if owners is None else owners)
+
+    def _encode_sentences(self, states: States, features: Sequence[Features]) -> Encodings:
+        given = sentence_input(
+            features,
+            states,
+            graph=self.config.graph_input,
+            n_labels=self.n_labels,
+            labelled=self.config.labelled_relations,
+        )
+        x = self.encoder.words(self.tensor(given.tokens)) + self.tags(self.tensor(given.tags))
+        if self.labels is not None:
+            x = x + self.labels(self.tensor(given.labels))
+        is_root = torch.zeros(len(x), 1, dtype=torch.bool, device=self.device)
+        is_root[self.tensor(given.roots)] = True
+        x = torch.where(is_root, self.root, x)
+        x = self.encoder.encode(x, Layout(self.tensor(given.lengths)), graph=self._graph(given.graph))
+        return self._encodings(x, given.places, given.cls_places)
+
+    def _encode_states(self, states: States, vectors: Tensor, owners: IntArray) -> Encodings:
+        given = state_input(
+            states,
+            graph=self.config.graph_input,
+            max_positions=self.config.encoder.max_positions,
+            separate_positions=self.config.separate_positions,
+            labelled=self.config.labelled_relations,
+        )
+        n_sentences, width = vectors.shape[:2]
+        special = self.encoder.words.weight[list(self.cls_sep)]
+        table = torch.cat([vectors.flatten(0, 1), special])  # [S·m + 2, w]
+        in_table = np.where(given.nodes == CLS, n_sentences * width, n_sentences * width + 1)
+        in_table = np.where(given.nodes >= 0, owners[given.owners] * width + given.nodes, in_table)
+        x = F.embedding(self.tensor(in_table), table)
+        if self.labels is not None:
+            x = x + self.labels(self.tensor(given.labels))
+        x = self.encoder.encode(
+            x,
+            Layout(self.tensor(given.lengths)),
+            positions=self.tensor(given.positions),
+            segments=self.tensor(given.segments),
+            graph=self._graph(given.graph),
+        )
+        return self._encodings(x, given.places, given.cls_places)
+
+    def _graph(self, entries: Entries | None) -> Graph | None:
+        return None if entries is None else Graph(*(self.tensor(array) for array in entries))
+
+    def _encodings(self, x: Tensor, places: IntArray, cls_places: IntArray) -> Encodings:
+        """The output vectors with that of the empty slot behind them."""
+        vectors = torch.cat([x, self.empty[None]])
+        empty = np.full((len(places), 1), len(x))
+        return Encodings(vectors, self.tensor(np.concatenate([places, empty], axis=1)), self.tensor(cls_places))
+
+    # ------------------------------------------------------------------ decide
+
+    def project(self, encodings: Encodings) -> Encodings:
+        """Apply the classifiers' first layer to every node once; worth it when each takes part in many decisions."""
+        if self.config.output == "cls":
+            return encodings
+        n_states, width = encodings.places.shape
+        nodes = F.embedding(encodings.places.flatten(), encodings.vectors)
+        places = torch.arange(n_states * width, device=self.device).view(n_states, width)
+        return Encodings(self.classifiers.project(nodes), places, encodings.cls_places, projected=True)
+
+    def decide(
+        self, encodings: Encodings, rows: Tensor, focus: Tensor, history: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """The hidden layers of both classifiers for D decisions: in which encoded state, and s2, s1, b1 of each, [D, 3]."""
+        if self.config.output == "cls":
+            places = [encodings.cls_places[rows]]
+        else:
+            places = [encodings.places[rows, focus[:, slot]] for slot in range(3)]
+        slots = [F.embedding(place, encodings.vectors) for place in places]
+        if not encodings.projected:
+            slots = [self.classifiers.project(slot) for slot in slots]
+        return self.classifiers.hidden(slots, history)
+
+    def action_scores(self, exist: Tensor, legal: Tensor) -> Tensor:
+        """Scores of the actions, [D, 4]; minus infinity where an action is not legal."""
+        return self.classifiers.actions(exist).masked_fill(~legal, -math.inf)
+
+    def label_scores(self, relation: Tensor, is_right: Tensor, s2: Tensor) -> Tensor:
+        """Scores of the labels, [D, L]: the root label for an arc from ROOT, and for no other."""
+        is_root_label = torch.arange(self.n_labels, device=relation.device) == self.root_label
+        from_root = (s2 == ROOT) & is_right
+        return self.classifiers.labels(relation, is_right).masked_fill(from_root[:, None] != is_root_label, -math.inf)

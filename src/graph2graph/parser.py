@@ -1,0 +1,196 @@
+"""The parser: a model with its pieces, labels and tags. Load it, parse with it, save it.
+
+A model on disk is a directory: config.json, labels.json, tokenizer.json, model.safetensors, README.md.
+"""
+
+import json
+import os
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import NamedTuple
+
+import torch
+from safetensors.torch import save
+
+from graph2graph import conllu, pretrained
+from graph2graph.config import Config, EncoderConfig, read_json
+from graph2graph.conllu import Sentence
+from graph2graph.decoding.greedy import greedy
+from graph2graph.encoder import GraphEncoder
+from graph2graph.errors import DataError
+from graph2graph.models.features import Features, Featurizer
+from graph2graph.models.model import ParserModel, encoder_config
+from graph2graph.pieces import Pieces
+
+WINDOW = 1024  # sentences looked at ahead, so that those of like length are parsed together
+TAG_COLUMNS = {"upos": conllu.UPOS, "xpos": conllu.XPOS, "none": None}
+
+
+class Vocabulary(NamedTuple):
+    """The labels and tags of a treebank, in the order of their numbers."""
+
+    labels: list[str]
+    tags: list[str]
+    root_label: str
+
+    @classmethod
+    def of(cls, sentences: Iterable[Sentence], tags: str = "upos") -> "Vocabulary":
+        """Those of a treebank; the label of arcs from ROOT must be one, and found on no other arc."""
+        column = TAG_COLUMNS[tags]
+        labels, found_tags, roots, others = set[str](), set[str](), set[str](), set[str]()
+        for sentence in sentences:
+            for row, head in zip(sentence.rows, sentence.heads, strict=True):
+                labels.add(row[conllu.DEPREL])
+                (roots if head == 0 else others).add(row[conllu.DEPREL])
+                if column is not None and row[column] != "_":
+                    found_tags.add(row[column])
+        if len(roots) != 1 or roots & others:
+            raise DataError(
+                f"expected one label for arcs from ROOT and for no others, found {', '.join(sorted(roots)) or 'none'}"
+                + (f", of which {', '.join(sorted(roots & others))} on other arcs too" if roots & others else "")
+            )
+        return cls(sorted(labels), sorted(found_tags), roots.pop())
+
+
+class Parser:
+    """A dependency parser.
+
+    >>> parser = Parser.load("model")  # doctest: +SKIP
+    >>> for sentence in parser.parse(conllu.read("text.conllu")):  # doctest: +SKIP
+    ...     print(sentence.heads)
+    """
+
+    def __init__(self, config: Config, vocabulary: Vocabulary, pieces: Pieces, model: ParserModel) -> None:
+        self.config, self.vocabulary, self.pieces, self.model = config, vocabulary, pieces, model.eval()
+        self.featurizer = Featurizer(
+            pieces,
+            vocabulary.tags,
+            tag_column=TAG_COLUMNS[config.data.tags],
+            max_positions=config.model.encoder.max_positions,
+        )
+
+    @classmethod
+    def create(
+        cls, config: Config, vocabulary: Vocabulary, *, encoder: Path | None = None, forms: Iterable[str] = ()
+    ) -> "Parser":
+        """An untrained parser: on a pretrained encoder (config.model.encoder.layers of it), or from nothing.
+
+        With an encoder its shape replaces that in the config, but for the number of layers and the dropouts; without one,
+        a vocabulary of pieces is learnt from the forms.
+        """
+        wanted = config.model.encoder
+        if encoder is None:
+            pieces = Pieces.train(forms, vocab_size=wanted.vocab_size, max_pieces=config.data.max_pieces)
+            base = wanted.model_copy(update={"vocab_size": len(pieces)})
+        else:
+            pieces = Pieces.read(encoder, max_pieces=config.data.max_pieces)
+            theirs = pretrained.read_config(encoder)
+            kept = {"layers", "dropout", "attention_dropout", "relation_std"}
+            base = theirs.model_copy(update={name: getattr(wanted, name) for name in kept})
+        shape = encoder_config(config.model, base, len(vocabulary.labels))
+        started = None if encoder is None else pretrained.load(encoder, shape)
+        config = _with_encoder(config, shape)
+        model = _model(config, vocabulary, pieces, started)
+        model.start_root(pieces.mask)
+        return cls(config, vocabulary, pieces, model)
+
+    @classmethod
+    def load(cls, directory: str | os.PathLike[str]) -> "Parser":
+        """The parser in a directory."""
+        path = Path(directory)
+        if not path.is_dir():
+            raise DataError(f"{path}: no such model directory")
+        config = Config.read(path / "config.json")
+        values = read_json(path / "labels.json")
+        try:
+            vocabulary = Vocabulary(values["labels"], values["tags"], values["root"])
+            vocabulary.labels.index(vocabulary.root_label)
+        except (KeyError, TypeError, ValueError) as error:
+            raise DataError(f"{path / 'labels.json'}: expected labels, tags and root: {error}") from error
+        pieces = Pieces.read(path, max_pieces=config.data.max_pieces)
+        with torch.device("meta"):  # no time for starting values that are overwritten at once
+            model = _model(config, vocabulary, pieces)
+        weights = pretrained.read_safetensors(path / "model.safetensors")
+        for name, parameter in model.state_dict().items():
+            if name not in weights:
+                raise DataError(f"{path / 'model.safetensors'}: {name} is missing")
+            if weights[name].shape != parameter.shape:
+                shapes = f"{list(weights[name].shape)}; expected {list(parameter.shape)}"
+                raise DataError(f"{path / 'model.safetensors'}: {name} has shape {shapes}")
+        model.load_state_dict({name: weight.float() for name, weight in weights.items()}, assign=True)
+        return cls(config, vocabulary, pieces, model)
+
+    def save(self, directory: str | os.PathLike[str], *, half: bool = False) -> None:
+        """Write the model directory, the weights in half precision if asked; each file appears when it is complete."""
+        path = Path(directory)
+        path.mkdir(parents=True, exist_ok=True)
+        weights = {name: weight.half() if half else weight for name, weight in self.model.state_dict().items()}
+        labels = {"labels": self.vocabulary.labels, "tags": self.vocabulary.tags, "root": self.vocabulary.root_label}
+        files = {
+            "config.json": self.config.model_dump_json(indent=2).encode(),
+            "labels.json": json.dumps(labels, ensure_ascii=False, indent=2).encode(),
+            "tokenizer.json": self.pieces.tokenizer.to_str().encode(),
+            "model.safetensors": save({name: weight.contiguous() for name, weight in weights.items()}),
+        }
+        for name, content in files.items():
+            part = path / f".{name}.part"
+            try:
+                part.write_bytes(content)
+                os.replace(part, path / name)
+            except OSError as error:
+                part.unlink(missing_ok=True)
+                raise DataError(f"{path / name}: {error.strerror}") from error
+
+    def parse(self, sentences: Iterable[Sentence], *, batch_tokens: int | None = None) -> Iterator[Sentence]:
+        """The same sentences with their trees, in the order they came, as they come."""
+        budget = batch_tokens or self.config.decode.batch_tokens
+        stream = iter(sentences)
+        while window := list(islice(stream, WINDOW)):
+            features = [self.featurizer(sentence) for sentence in window]
+            for sentence, feature in zip(window, features, strict=True):
+                if feature.is_long:
+                    _warn_long(sentence, self.config.model.encoder)
+            parsed: dict[int, Sentence] = {}
+            for batch in _batches(features, budget):
+                states = greedy(self.model, [features[number] for number in batch])
+                for row, number in enumerate(batch):
+                    n_nodes = features[number].n_words + 1
+                    labels = [self.vocabulary.labels[label] for label in states.labels[row, 1:n_nodes]]
+                    parsed[number] = window[number].with_tree(states.heads[row, 1:n_nodes].tolist(), labels)
+            yield from (parsed[number] for number in range(len(window)))
+
+
+def _with_encoder(config: Config, encoder: EncoderConfig) -> Config:
+    return config.model_copy(update={"model": config.model.model_copy(update={"encoder": encoder})})
+
+
+def _model(config: Config, vocabulary: Vocabulary, pieces: Pieces, encoder: GraphEncoder | None = None) -> ParserModel:
+    return ParserModel(
+        config.model,
+        n_labels=len(vocabulary.labels),
+        n_tags=len(vocabulary.tags),
+        root_label=vocabulary.labels.index(vocabulary.root_label),
+        cls_sep=(pieces.cls, pieces.sep),
+        encoder=encoder,
+    )
+
+
+def _batches(features: Sequence[Features], budget: int) -> Iterator[list[int]]:
+    """Numbers of sentences of like length, whose padded pieces keep to the budget."""
+    batch: list[int] = []
+    longest = 0
+    for number in sorted(range(len(features)), key=lambda number: features[number].n_pieces):
+        longest = max(longest, features[number].n_pieces)
+        if batch and longest * (len(batch) + 1) > budget:
+            yield batch
+            batch, longest = [], features[number].n_pieces
+        batch.append(number)
+    if batch:
+        yield batch
+
+
+def _warn_long(sentence: Sentence, encoder: EncoderConfig) -> None:
+    name = sentence.sent_id or sentence.text[:40]
+    warnings.warn(f"sentence {name}: longer than the encoder's {encoder.max_positions} positions", stacklevel=3)

@@ -1,0 +1,89 @@
+"""A gold tree as training material: its transitions and the states they pass through, prepared once."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from graph2graph import conllu, oracle
+from graph2graph.models.features import Features
+from graph2graph.transitions import NO_NODE, ROOT, Action, BoolArray, IntArray, State, States
+
+NEVER = 1 << 40  # when ROOT gets its head
+
+
+@dataclass(frozen=True)
+class Example:
+    """A sentence with T gold transitions; everything that depends on the step has T rows."""
+
+    features: Features
+    actions: IntArray  # [T]
+    labels: IntArray  # [T] label of the arc, NO_NODE for SHIFT and SWAP
+    focus: IntArray  # [T, 3] s2, s1, b1 before each
+    legal: BoolArray  # [T, 4]
+    heads: IntArray  # [n + 1] gold
+    deprels: IntArray  # [n + 1] gold label of each node
+    attached_at: IntArray  # [n + 1] the step whose action gives each node its head
+    states: States | None  # stack and buffer before each step, for the state models
+
+    @property
+    def n_steps(self) -> int:
+        """T."""
+        return len(self.actions)
+
+    def graph_at(self, steps: IntArray) -> tuple[IntArray, IntArray]:
+        """Heads and labels of the arcs that exist before these steps, [K, n + 1] each."""
+        known = self.attached_at < steps[:, None]
+        return np.where(known, self.heads, NO_NODE), np.where(known, self.deprels, NO_NODE)
+
+    def states_at(self, steps: IntArray) -> States:
+        """The parser states before these steps; without stack and buffer where those were not kept."""
+        n_words = np.full(len(steps), self.features.n_words)
+        states = States(n_words) if self.states is None else self.states.take(steps)
+        states.heads, states.labels = self.graph_at(steps)
+        return states
+
+
+def example(
+    sentence: conllu.Sentence, features: Features, labels: dict[str, int], *, swap: oracle.Swap, keep_states: bool
+) -> Example:
+    """The training material of one sentence; `labels` numbers the deprels."""
+    tree = sentence.tree
+    heads = np.array([NO_NODE, *tree], dtype=np.int64)
+    deprels = np.array([NO_NODE] + [labels[deprel] for deprel in sentence.deprels], dtype=np.int64)
+    actions = np.frombuffer(oracle.transitions(tree, swap=swap), dtype=np.uint8).astype(np.int64)
+    states = _replayed(len(tree), actions)
+    focus = states.focus
+    is_left, is_right = actions == Action.LEFT_ARC, actions == Action.RIGHT_ARC
+    dependents = np.where(is_left, focus[:, 0], np.where(is_right, focus[:, 1], ROOT))
+    attached_at = np.full(len(heads), NEVER)
+    attached_at[dependents] = np.arange(len(actions))
+    attached_at[ROOT] = NEVER
+    return Example(
+        features=features,
+        actions=actions,
+        labels=deprels[dependents],
+        focus=focus,
+        legal=states.legal(),
+        heads=heads,
+        deprels=deprels,
+        attached_at=attached_at,
+        states=states if keep_states else None,
+    )
+
+
+def _replayed(n_words: int, actions: IntArray) -> States:
+    """The states before each action, as rows."""
+    states = States(np.full(len(actions), n_words))
+    state = State(n_words)
+    for step, action in enumerate(actions):
+        states.stack_size[step], states.buffer_size[step] = len(state.stack), len(state.buffer)
+        states.stack[step, : len(state.stack)] = state.stack
+        states.buffer[step, : len(state.buffer)] = state.buffer
+        state.apply(Action(action))
+    return states
+
+
+def joined_states(examples: Sequence[Example], steps: Sequence[IntArray]) -> States:
+    """The states of several sentences at some steps of each, one after another."""
+    return States.joined([example.states_at(some) for example, some in zip(examples, steps, strict=True)])

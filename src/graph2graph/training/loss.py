@@ -1,0 +1,132 @@
+"""Teacher forcing: the loss of the gold transitions, all states of a batch at once.
+
+A batch is a list of sentences, each with the steps whose states are to be encoded. An encoded state answers for the decision
+at its own step, and for a sentence model without graph, whose encoding is the same at every step, for all of them.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from graph2graph.models.model import ParserModel
+from graph2graph.training.examples import Example, joined_states
+from graph2graph.transitions import NO_NODE, Action, IntArray
+
+
+@dataclass(frozen=True)
+class Decisions:
+    """The decisions that a batch supervises, D of them."""
+
+    encoded: IntArray  # the encoded state in which each is taken
+    sentences: IntArray
+    steps: IntArray
+    weights: Tensor | None = None
+
+
+def batch_loss(model: ParserModel, examples: Sequence[Example], steps: Sequence[IntArray]) -> Tensor:
+    """The mean loss of a decision: cross entropy of the action among the legal ones, plus that of the label of an arc."""
+    if model.config.input == "sentence" and not model.config.graph_input:
+        return _loss(model, examples, [np.zeros(1, dtype=np.int64)] * len(examples), _every_step(examples))
+    numbers = np.repeat(np.arange(len(examples)), [len(some) for some in steps])
+    own = Decisions(np.arange(len(numbers)), numbers, np.concatenate(list(steps)))
+    return _loss(model, examples, steps, own)
+
+
+def _every_step(examples: Sequence[Example]) -> Decisions:
+    """All transitions of each sentence, from its one encoding."""
+    numbers = np.repeat(np.arange(len(examples)), [example.n_steps for example in examples])
+    return Decisions(numbers, numbers, np.concatenate([np.arange(example.n_steps) for example in examples]))
+
+
+def _loss(
+    model: ParserModel, examples: Sequence[Example], encoded_steps: Sequence[IntArray], decisions: Decisions
+) -> Tensor:
+    states = joined_states(examples, encoded_steps)
+    owners = np.repeat(np.arange(len(examples)), [len(some) for some in encoded_steps])
+    features = [example.features for example in examples]
+    if model.config.input == "state":
+        vectors = model.node_vectors(features)
+        if model.composition is None:
+            encodings = model.encode(states, [], vectors=vectors, owners=owners)
+        else:
+            composed = _composed(model, examples, vectors, encoded_steps)
+            encodings = model.encode(states, [], vectors=composed)
+    else:
+        encodings = model.encode(states, [features[owner] for owner in owners])
+        encodings = model.project(encodings)
+
+    def chosen(name: str) -> Tensor:
+        """A field of the examples at the steps decided on."""
+        table = np.concatenate([getattr(example, name) for example in examples])
+        n_steps = np.array([example.n_steps for example in examples])
+        starts = np.cumsum(n_steps) - n_steps
+        return model.tensor(table[starts[decisions.sentences] + decisions.steps])
+
+    past = None
+    if model.history is not None:
+        past = _past(model, examples)[model.tensor(decisions.sentences), model.tensor(decisions.steps)]
+    actions, labels, focus = chosen("actions"), chosen("labels"), chosen("focus")
+    exist, relation = model.decide(encodings, model.tensor(decisions.encoded), focus, past)
+    scores = model.action_scores(exist, chosen("legal"))
+    losses = F.cross_entropy(scores, actions, reduction="none")
+    arcs = (labels != NO_NODE).nonzero().squeeze(1)
+    label_scores = model.label_scores(relation[arcs], actions[arcs] == Action.RIGHT_ARC, focus[arcs, 0])
+    label_losses = F.cross_entropy(label_scores, labels[arcs], reduction="none")
+    losses = losses.index_add(0, arcs, label_losses)
+    if decisions.weights is None:
+        return losses.mean()
+    return (losses * decisions.weights).sum() / decisions.weights.sum()
+
+
+def _padded(arrays: Sequence[IntArray], fill: int) -> IntArray:
+    """Arrays of different lengths as the rows of one, filled up behind."""
+    padded = np.full((len(arrays), max(len(array) for array in arrays)), fill, dtype=np.int64)
+    for row, array in enumerate(arrays):
+        padded[row, : len(array)] = array
+    return padded
+
+
+def _past(model: ParserModel, examples: Sequence[Example]) -> Tensor:
+    """The history before every step, [S, T, w]."""
+    assert model.history is not None
+    actions = _padded([example.actions for example in examples], 0)
+    labels = _padded([example.labels + 1 for example in examples], 0)
+    return model.history.before_each(model.tensor(actions), model.tensor(labels))
+
+
+def _composed(model: ParserModel, examples: Sequence[Example], vectors: Tensor, steps: Sequence[IntArray]) -> Tensor:
+    """The composed vectors of each encoded state, [B, m, w]: one pass over the steps, all sentences together."""
+    assert model.composition is not None
+    n_sentences, width = vectors.shape[:2]
+    actions = _padded([example.actions for example in examples], Action.SHIFT)
+    labels = _padded([example.labels for example in examples], NO_NODE)
+    focus = [_padded([example.focus[:, slot] for example in examples], NO_NODE) for slot in (0, 1)]
+    is_left = actions == Action.LEFT_ARC
+    heads, dependents = np.where(is_left, focus[1], focus[0]), np.where(is_left, focus[0], focus[1])
+    attached_at = _padded([example.attached_at for example in examples], -1)  # what is not there is never alive
+    first = np.arange(n_sentences) * width
+    last_needed = np.array([int(some.max()) for some in steps])
+
+    composed = model.composition.start(vectors)
+    at_step: list[Tensor] = [composed.vectors]
+    for step in range(int(last_needed.max())):
+        running = last_needed > step
+        arcs = (labels[:, step] != NO_NODE).nonzero()[0]
+        live_rows, live_nodes = ((attached_at > step) & running[:, None]).nonzero()
+        composed = model.composition.step(
+            composed,
+            heads=model.tensor((first + heads[:, step])[arcs]),
+            dependents=model.tensor((first + dependents[:, step])[arcs]),
+            actions=model.tensor(actions[arcs, step]),
+            labels=model.tensor(labels[arcs, step]),
+            live=model.tensor(first[live_rows] + live_nodes),
+        )
+        at_step.append(composed.vectors)
+    rows = [
+        at_step[step].view(n_sentences, width, -1)[sentence] for sentence, some in enumerate(steps) for step in some
+    ]
+    return torch.stack(rows)

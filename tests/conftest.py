@@ -1,0 +1,61 @@
+"""What the tests share: the treebanks, and the command line run in this process."""
+
+import io
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+from unittest import mock
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+from graph2graph.cli import main
+
+ROOT = Path(__file__).parents[1]
+TREEBANKS = Path(os.environ.get("G2G_TREEBANKS", ROOT.parent / "shared" / "treebanks"))
+
+# A busy machine is no failure: examples may take their time.
+settings.register_profile("g2g", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("g2g")
+
+
+@pytest.fixture(scope="session")
+def treebanks() -> Path:
+    """The directory of treebanks; tests that need it are skipped where it is missing."""
+    if not TREEBANKS.is_dir():
+        pytest.skip(f"treebanks are not there: {TREEBANKS} (set G2G_TREEBANKS)")
+    return TREEBANKS
+
+
+class Result(NamedTuple):
+    """How a command ended and what it printed."""
+
+    code: int
+    out: str
+    err: str
+    out_bytes: bytes = b""
+
+
+def run_g2g(*args: object, stdin: bytes = b"") -> Result:
+    """Run `g2g ARGS…` in this process, as `main` would be run by the shell."""
+    out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", newline="\n") for _ in range(2))
+    err.reconfigure(errors="backslashreplace")  # as the real standard error has it
+    given = io.TextIOWrapper(io.BytesIO(stdin), encoding="utf-8")
+    code: object = 0
+    with mock.patch.multiple(sys, argv=["g2g", *map(str, args)], stdin=given, stdout=out, stderr=err):
+        try:
+            main()
+        except SystemExit as ended:
+            code = ended.code or 0
+    for stream in (out, err):
+        stream.flush()
+    printed, complained = out.buffer.getvalue(), err.buffer.getvalue()
+    return Result(code if isinstance(code, int) else 1, printed.decode(), complained.decode(), printed)
+
+
+@pytest.fixture(scope="session")
+def g2g() -> Callable[..., Result]:
+    """`g2g("validate", path, stdin=b"…")` gives the exit code, standard output and standard error."""
+    return run_g2g
