@@ -92,6 +92,31 @@ class DataConfig(_Frozen):
     max_pieces: int = Field(32, ge=1)  # of one word; what is longer is cut
 
 
+class TrainConfig(_Frozen):
+    """How a model is trained; the defaults suit a small pretrained encoder."""
+
+    epochs: int = Field(10, ge=1)  # a time limit plans the number of steps instead
+    batch_pieces: int = Field(3000, ge=1)  # encoded in one step
+    states: int = Field(4, ge=0)  # encoded for each sentence of a graph or state model; 0 is all, the paper's way
+    stale_weight: float = Field(0.7, ge=0, le=1)  # of a decision, for each arc that the graph it is taken on lacks
+    learning_rate: float = Field(1e-4, gt=0)  # of pretrained parameters
+    new_learning_rate: float = Field(1e-3, gt=0)  # of all others
+    one_optimiser: bool = False  # the same rate, `learning_rate`, for all
+    warmup: float = Field(0.05, ge=0, lt=1)  # share of the steps
+    weight_decay: float = Field(0.01, ge=0)
+    adam_betas: tuple[float, float] = (0.9, 0.999)
+    adam_epsilon: float = Field(1e-6, gt=0)
+    clip: float = Field(1.0, gt=0)  # of the global norm of the gradient
+    tag_dropout: float = Field(0.2, ge=0, le=1)  # share of sentences that are seen without tags
+    patience: int = Field(3, ge=0)  # epochs without a better score before stopping early; 0 never stops
+    eval_sentences: int = Field(0, ge=0)  # of the development set, after each epoch; 0 is all
+    checkpoint_minutes: float = Field(10, ge=0)
+    checkpoint_steps: int = Field(0, ge=0)  # if set, checkpoints come after so many steps instead
+    seed: int = 1
+    precision: Literal["fp32", "bf16"] = "fp32"  # bf16 on GPUs only
+    tensorboard: bool = False
+
+
 class DecodeConfig(_Frozen):
     """How a parser decodes unless told otherwise."""
 
@@ -103,6 +128,7 @@ class Config(_Frozen):
 
     data: DataConfig = DataConfig()
     model: ModelConfig = ModelConfig()
+    train: TrainConfig = TrainConfig()
     decode: DecodeConfig = DecodeConfig()
 
     @classmethod

@@ -32,7 +32,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -99,17 +99,33 @@ class Layout:
 
 
 class _Rearrange(torch.autograd.Function):
-    """Rows of a matrix put elsewhere. Each row goes to one place, so the gradient is a second look-up, not a sum."""
-
     @staticmethod
-    def forward(ctx: Any, rows: Tensor, index: Tensor, inverse: Tensor) -> Tensor:
-        ctx.save_for_backward(inverse)
+    def forward(ctx: Any, rows: Tensor, index: Tensor, inverse: Tensor, unused: Tensor | None) -> Tensor:
+        ctx.save_for_backward(inverse, unused)
         return rows.index_select(0, index)
 
     @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
-        (inverse,) = ctx.saved_tensors
-        return gradient.index_select(0, inverse), None, None
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None, None]:
+        inverse, unused = ctx.saved_tensors
+        gradient = gradient.index_select(0, inverse)
+        return gradient if unused is None else gradient.index_fill_(0, unused, 0), None, None, None
+
+
+def _rearrange(rows: Tensor, index: Tensor, inverse: Tensor, unused: Tensor | None = None) -> Tensor:
+    """Rows of a matrix put elsewhere: rows[index].
+
+    Each row goes to one place that matters, `inverse`, so its gradient is a second look-up and not a sum. The rows named
+    as unused go nowhere and have no gradient.
+    """
+    out: Tensor = _Rearrange.apply(rows, index, inverse, unused)  # type: ignore[no-untyped-call]
+    return out
+
+
+class _Pairs(NamedTuple):
+    """The pairs of positions that have a relation, once for each head: [E·h] each."""
+
+    in_scores: Tensor  # where they stand in [B·h, n, n]
+    in_relations: Tensor  # where query and type of relation stand in [B·h, n, k]
 
 
 class _Plan:
@@ -117,32 +133,30 @@ class _Plan:
 
     def __init__(self, layout: Layout, n_heads: int, graph: Graph | None, n_relations: int) -> None:
         n_rows, width, device = layout.n_rows, layout.width, layout.places.device
-        self.n_rows, self.width, self.n_tokens, self.has_graph = n_rows, width, layout.n_tokens, graph is not None
-        heads = torch.arange(n_heads, device=device)
-        rows, columns = layout.places // width, layout.places % width
-        # packed [N, 3, h] -> spread out [3, B, h, n]; a position of padding takes the first token, unseen by all
-        packed = torch.zeros(n_rows, width, dtype=torch.long, device=device)
-        packed[rows, columns] = torch.arange(layout.n_tokens, device=device)
-        parts = torch.arange(3, device=device)[:, None, None, None]
-        self.spread = ((packed[:, None] * 3 + parts) * n_heads + heads[:, None]).flatten()  # [3·B·h·n] in N·3·h
-        self.packed = ((rows[:, None] * n_heads + heads) * width + columns[:, None]).flatten()  # [N·h] in B·h·n
-        part_size = n_rows * n_heads * width
-        self.packed_parts = (self.packed.view(-1, 1, n_heads) + parts[:, :, 0, 0] * part_size).flatten()  # [N·3·h]
-        self.context = (packed[:, None] * n_heads + heads[:, None]).flatten()  # [B·h·n] in N·h
-        self.padding = None
-        if layout.n_tokens < n_rows * width:
-            hidden = ~layout.is_real[:, None, None].expand(-1, n_heads, -1, -1)
-            self.padding = torch.zeros(hidden.shape, device=device).masked_fill(hidden, -math.inf)  # [B, h, 1, n]
-            self.padding = self.padding.flatten(0, 1)  # [B·h, 1, n]
+        self.n_rows, self.width = n_rows, width
+        heads, parts = torch.arange(n_heads, device=device), torch.arange(3, device=device)  # parts: query, key, value
+        # which token stands at each position, [B, 1, n]; padding takes the first of all, and nothing looks at it there
+        tokens = torch.zeros(n_rows * width, dtype=torch.long, device=device)
+        tokens[layout.places] = torch.arange(layout.n_tokens, device=device)
+        tokens = tokens.view(n_rows, 1, width)
+        rows, columns = layout.places[:, None] // width, layout.places[:, None] % width  # [N, 1]
+        self.spread = (
+            (tokens * 3 + parts[:, None, None, None]) * n_heads + heads[:, None]
+        ).flatten()  # [3·B·h·n] in N·3·h
+        self.spread_context = (tokens * n_heads + heads[:, None]).flatten()  # [B·h·n] in N·h
+        packed = (rows * n_heads + heads) * width + columns  # [N, h] in B·h·n
+        self.packed = (packed[:, None] + parts[:, None] * (n_rows * n_heads * width)).flatten()  # [N·3·h] in 3·B·h·n
+        self.packed_context = packed.flatten()
+        is_padding = ~layout.is_real.repeat_interleave(n_heads, dim=0)  # [B·h, n]
+        self.padding = is_padding.flatten().nonzero().squeeze(1)  # in B·h·n
+        self.hide_padding = torch.zeros(is_padding.shape, device=device).masked_fill(is_padding, -math.inf)[:, None]
+        self.pairs = None
         if graph is not None:
-            queries = packed[graph.rows, graph.queries]  # [E] in N
-            self.pair_rows = (graph.rows[:, None] * n_heads + heads).flatten()  # [E·h] in B·h
-            self.pair_queries = graph.queries.repeat_interleave(n_heads)  # [E·h]
-            self.pair_keys = graph.keys.repeat_interleave(n_heads)
-            # where in [N, h, k] the relation of each pair stands
-            self.pair_relations = (
-                (queries[:, None] * n_heads + heads) * n_relations + graph.relations[:, None]
-            ).flatten()
+            queries = (graph.rows[:, None] * n_heads + heads) * width + graph.queries[:, None]  # [E, h] in B·h·n
+            self.pairs = _Pairs(
+                in_scores=(queries * width + graph.keys[:, None]).flatten(),
+                in_relations=(queries * n_relations + graph.relations[:, None]).flatten(),
+            )
 
 
 class GraphAttention(nn.Module):
@@ -163,39 +177,36 @@ class GraphAttention(nn.Module):
         """[N, d] -> [N, d]."""
         c = self.head_width
         qkv = self.qkv(x).view(-1, c)  # [N·3·h, c]
-        spread = _Rearrange.apply(qkv, plan.spread, plan.packed_parts)  # type: ignore[no-untyped-call]
-        query, key, value = spread.view(3, -1, plan.width, c)  # each [B·h, n, c]
-        scores = torch.bmm(query * self.scale, key.transpose(1, 2))  # [B·h, n, n]
+        query, key, value = _rearrange(qkv, plan.spread, plan.packed).view(3, -1, plan.width, c)  # each [B·h, n, c]
+        query = query * self.scale
+        scores = torch.bmm(query, key.transpose(1, 2))  # [B·h, n, n]
+        if plan.pairs is not None:
+            scores = self._relate_keys(scores, query, plan.pairs)
         if position_bias is not None:
-            scores = scores.view(plan.n_rows, self.n_heads, plan.width, plan.width) + position_bias
-            scores = scores.flatten(0, 1)
-        if plan.padding is not None:
-            scores += plan.padding
-        if plan.has_graph:
-            scores = self._relate_keys(scores, qkv, plan)
+            scores = (scores.view(plan.n_rows, *position_bias.shape) + position_bias).flatten(0, 1)
+        if len(plan.padding):
+            scores += plan.hide_padding
         attention = scores.softmax(-1)  # [B·h, n, n]
         context = torch.bmm(F.dropout(attention, self.dropout, self.training), value).view(-1, c)  # [B·h·n, c]
-        packed = _Rearrange.apply(context, plan.packed, plan.context)  # type: ignore[no-untyped-call] # [N·h, c]
-        if plan.has_graph:
-            packed = self._relate_values(packed, attention, plan)
-        out: Tensor = self.output(packed.view(-1, self.n_heads * c))
+        if plan.pairs is not None:
+            context = self._relate_values(context, attention, plan.pairs)
+        context = _rearrange(context, plan.packed_context, plan.spread_context, plan.padding)  # [N·h, c]
+        out: Tensor = self.output(context.view(-1, self.n_heads * c))
         return out
 
-    def _relate_keys(self, scores: Tensor, qkv: Tensor, plan: _Plan) -> Tensor:
+    def _relate_keys(self, scores: Tensor, query: Tensor, pairs: _Pairs) -> Tensor:
         """Add q_i·D1[r_ij] to the scores of the pairs that have a relation."""
-        query = qkv.view(-1, 3, self.n_heads, self.head_width)[:, 0]  # [N, h, c]
-        differences = (self.relation_keys - self.relation_keys[:1]) * self.scale
-        by_relation = query @ differences.T  # [N, h, k]
-        pairs = plan.pair_rows, plan.pair_queries, plan.pair_keys
-        return scores.index_put_(pairs, by_relation.flatten()[plan.pair_relations], accumulate=True)
+        by_relation = query @ (self.relation_keys - self.relation_keys[:1]).T  # [B·h, n, k]
+        of_pairs = by_relation.flatten().index_select(0, pairs.in_relations)  # [E·h]
+        return scores.flatten().index_add_(0, pairs.in_scores, of_pairs).view(scores.shape)
 
-    def _relate_values(self, context: Tensor, attention: Tensor, plan: _Plan) -> Tensor:
-        """Add W2[0] + Σ_r mass[r]·D2[r] to what each token has gathered."""
-        pairs = attention[plan.pair_rows, plan.pair_queries, plan.pair_keys]  # [E·h]
+    def _relate_values(self, context: Tensor, attention: Tensor, pairs: _Pairs) -> Tensor:
+        """Add W2[0] + Σ_r mass[r]·D2[r] to what each position has gathered."""
         n_relations = len(self.relation_values)
-        mass = context.new_zeros(context.shape[0], n_relations)  # [N·h, k]
+        mass = attention.new_zeros(len(context), n_relations)  # [B·h·n, k]
         mass[:, 0] = 1
-        mass = mass.flatten().index_add(0, plan.pair_relations, pairs.to(mass.dtype)).view(-1, n_relations)
+        of_pairs = attention.flatten().index_select(0, pairs.in_scores)  # [E·h]
+        mass = mass.flatten().index_add(0, pairs.in_relations, of_pairs).view(-1, n_relations)
         none = self.relation_values[:1]
         return torch.addmm(context, mass, torch.cat([none, self.relation_values[1:] - none]))
 

@@ -77,8 +77,9 @@ class Parser:
     ) -> "Parser":
         """An untrained parser: on a pretrained encoder (config.model.encoder.layers of it), or from nothing.
 
-        With an encoder its shape replaces that in the config, but for the number of layers and the dropouts; without one,
-        a vocabulary of pieces is learnt from the forms.
+        With an encoder its shape replaces that in the config, but for the number of layers and the dropouts (and the first
+        6 layers, or as many as it has, are taken unless the config says how many); without one, a vocabulary of pieces is
+        learnt from the forms.
         """
         wanted = config.model.encoder
         if encoder is None:
@@ -87,8 +88,9 @@ class Parser:
         else:
             pieces = Pieces.read(encoder, max_pieces=config.data.max_pieces)
             theirs = pretrained.read_config(encoder)
-            kept = {"layers", "dropout", "attention_dropout", "relation_std"}
-            base = theirs.model_copy(update={name: getattr(wanted, name) for name in kept})
+            kept = {name: getattr(wanted, name) for name in ("dropout", "attention_dropout", "relation_std")}
+            layers = wanted.layers if "layers" in wanted.model_fields_set else min(wanted.layers, theirs.layers)
+            base = theirs.model_copy(update=kept | {"layers": layers})
         shape = encoder_config(config.model, base, len(vocabulary.labels))
         started = None if encoder is None else pretrained.load(encoder, shape)
         config = _with_encoder(config, shape)
@@ -124,24 +126,18 @@ class Parser:
 
     def save(self, directory: str | os.PathLike[str], *, half: bool = False) -> None:
         """Write the model directory, the weights in half precision if asked; each file appears when it is complete."""
-        path = Path(directory)
-        path.mkdir(parents=True, exist_ok=True)
+        self.save_settings(directory)
         weights = {name: weight.half() if half else weight for name, weight in self.model.state_dict().items()}
+        content = save({name: weight.detach().cpu().contiguous() for name, weight in weights.items()})
+        _write(Path(directory) / "model.safetensors", content)
+
+    def save_settings(self, directory: str | os.PathLike[str]) -> None:
+        """Write everything but the weights."""
+        path = Path(directory)
         labels = {"labels": self.vocabulary.labels, "tags": self.vocabulary.tags, "root": self.vocabulary.root_label}
-        files = {
-            "config.json": self.config.model_dump_json(indent=2).encode(),
-            "labels.json": json.dumps(labels, ensure_ascii=False, indent=2).encode(),
-            "tokenizer.json": self.pieces.tokenizer.to_str().encode(),
-            "model.safetensors": save({name: weight.contiguous() for name, weight in weights.items()}),
-        }
-        for name, content in files.items():
-            part = path / f".{name}.part"
-            try:
-                part.write_bytes(content)
-                os.replace(part, path / name)
-            except OSError as error:
-                part.unlink(missing_ok=True)
-                raise DataError(f"{path / name}: {error.strerror}") from error
+        _write(path / "config.json", (self.config.model_dump_json(indent=2) + "\n").encode())
+        _write(path / "labels.json", (json.dumps(labels, ensure_ascii=False, indent=2) + "\n").encode())
+        _write(path / "tokenizer.json", self.pieces.tokenizer.to_str().encode())
 
     def parse(self, sentences: Iterable[Sentence], *, batch_tokens: int | None = None) -> Iterator[Sentence]:
         """The same sentences with their trees, in the order they came, as they come."""
@@ -160,6 +156,17 @@ class Parser:
                     labels = [self.vocabulary.labels[label] for label in states.labels[row, 1:n_nodes]]
                     parsed[number] = window[number].with_tree(states.heads[row, 1:n_nodes].tolist(), labels)
             yield from (parsed[number] for number in range(len(window)))
+
+
+def _write(path: Path, content: bytes) -> None:
+    part = path.with_name(f".{path.name}.part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part.write_bytes(content)
+        os.replace(part, path)
+    except OSError as error:
+        part.unlink(missing_ok=True)
+        raise DataError(f"{path}: {error.strerror}") from error
 
 
 def _with_encoder(config: Config, encoder: EncoderConfig) -> Config:

@@ -34,6 +34,7 @@ import numpy.typing as npt
 
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
+FloatArray = npt.NDArray[np.float64]
 
 ROOT = 0
 NO_NODE = -1  # no head yet; or, among the focus nodes, an empty slot

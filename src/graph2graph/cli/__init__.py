@@ -13,6 +13,7 @@ from graph2graph import __version__
 from graph2graph.cli.draw import draw
 from graph2graph.cli.evaluate import evaluate
 from graph2graph.cli.oracle import oracle
+from graph2graph.cli.train import train
 from graph2graph.cli.validate import validate
 from graph2graph.errors import DataError
 
@@ -39,7 +40,7 @@ def _options(
     del version  # handled by its callback
 
 
-for command in (draw, evaluate, oracle, validate):
+for command in (draw, evaluate, oracle, validate, train):
     app.command()(command)
 
 

@@ -35,10 +35,10 @@ def greedy(model: ParserModel, features: Sequence[Features]) -> States:
         assert encodings is not None
         focus = states.focus[rows]
         past = None if memory is None or memory.past is None else memory.past[model.tensor(rows)]
-        exist, relation = model.decide(encodings, model.tensor(encoded), model.tensor(focus), past)
-        scores = model.action_scores(exist, model.tensor(states.legal()[rows]))
+        index = model.tensor(encoded)
+        scores = model.action_scores(encodings, index, model.tensor(focus), model.tensor(states.legal()[rows]), past)
         actions = scores.argmax(dim=1).cpu().numpy()
-        labels = _labels(model, relation, actions, focus)
+        labels = _labels(model, encodings, index, actions, focus, past)
         states.apply(rows, actions, labels)
         if memory is not None:
             memory.advance(states, rows, actions, labels, focus)
@@ -47,14 +47,18 @@ def greedy(model: ParserModel, features: Sequence[Features]) -> States:
     return states
 
 
-def _labels(model: ParserModel, relation: Tensor, actions: IntArray, focus: IntArray) -> IntArray:
+def _labels(
+    model: ParserModel, encodings: Encodings, index: Tensor, actions: IntArray, focus: IntArray, past: Tensor | None
+) -> IntArray:
     """The best label of each arc; for the other actions it means nothing."""
-    is_arc = (actions == Action.LEFT_ARC) | (actions == Action.RIGHT_ARC)
+    arcs = ((actions == Action.LEFT_ARC) | (actions == Action.RIGHT_ARC)).nonzero()[0]
     labels = np.zeros(len(actions), dtype=np.int64)
-    if is_arc.any():
-        is_right = model.tensor(actions[is_arc] == Action.RIGHT_ARC)
-        scores = model.label_scores(relation[model.tensor(is_arc)], is_right, model.tensor(focus[is_arc, 0]))
-        labels[is_arc] = scores.argmax(dim=1).cpu().numpy()
+    if len(arcs):
+        chosen = model.tensor(arcs)
+        is_right = model.tensor(actions[arcs] == Action.RIGHT_ARC)
+        past = None if past is None else past[chosen]
+        scores = model.label_scores(encodings, index[chosen], model.tensor(focus[arcs]), is_right, past)
+        labels[arcs] = scores.argmax(dim=1).cpu().numpy()
     return labels
 
 

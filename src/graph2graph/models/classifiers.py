@@ -6,69 +6,59 @@ and then only looked up and summed for each decision: that serves the sentence m
 encoding.
 """
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from graph2graph.models.history import N_ACTIONS
 
-EXIST_SLOTS, RELATION_SLOTS = 3, 2  # s2, s1, b1; s2, s1
 
+class Classifier(nn.Module):
+    """A perceptron over a few vectors, one for each slot, and the history."""
 
-class Classifiers(nn.Module):
-    """Exist and Relation. `slots` is False where both see one vector (CLS) instead of the words."""
-
-    def __init__(
-        self,
-        width: int,
-        history: int,
-        *,
-        exist_hidden: int,
-        relation_hidden: int,
-        n_labels: int,
-        dropout: float,
-        slots: bool,
-    ) -> None:
+    def __init__(self, width: int, history: int, *, n_slots: int, hidden: int, n_out: int, dropout: float) -> None:
         super().__init__()
-        self.sizes = (exist_hidden, relation_hidden)
-        n_exist, n_relation = (EXIST_SLOTS, RELATION_SLOTS) if slots else (1, 1)
-        self.n_slots = (n_exist, n_relation)
-        # the parts of both first layers that look at one word, side by side, so that one product serves them all
-        self.words = nn.Linear(width, n_exist * exist_hidden + n_relation * relation_hidden, bias=False)
-        self.bias = nn.Parameter(torch.zeros(exist_hidden + relation_hidden))
-        self.history = nn.Linear(history, exist_hidden + relation_hidden, bias=False) if history else None
-        self.directions = nn.Parameter(torch.zeros(2, relation_hidden))  # LEFT-ARC, RIGHT-ARC
-        self.exist = nn.Linear(exist_hidden, N_ACTIONS)
-        self.relation = nn.Linear(relation_hidden, n_labels)
+        self.slots = nn.ModuleList(nn.Linear(width, hidden, bias=False) for _ in range(n_slots))
+        self.history = nn.Linear(history, hidden, bias=False) if history else None
+        self.bias = nn.Parameter(torch.zeros(hidden))
+        self.out = nn.Linear(hidden, n_out)
         self.dropout = nn.Dropout(dropout)
 
-    def project(self, vectors: Tensor) -> Tensor:
-        """The first layers' parts for each vector: […, d] -> […, p]."""
-        projected: Tensor = self.words(vectors)
-        return projected
+    def project(self, vectors: Tensor) -> list[Tensor]:
+        """The first layer's part for each slot, of every vector: [V, d] -> [V, hidden] each."""
+        return [slot(vectors) for slot in self.slots]
 
-    def hidden(self, projected: list[Tensor], history: Tensor | None) -> tuple[Tensor, Tensor]:
-        """The first layers, before their activation, from the projected vectors of each slot, [D, p] each."""
-        (n_exist, n_relation), (exist_hidden, relation_hidden) = self.n_slots, self.sizes
-        exist = self.bias[:exist_hidden].expand(len(projected[0]), -1)
-        for slot in range(n_exist):
-            exist = exist + projected[slot][:, slot * exist_hidden : (slot + 1) * exist_hidden]
-        relation = self.bias[exist_hidden:].expand(len(projected[0]), -1)
-        begin = n_exist * exist_hidden
-        for slot in range(n_relation):
-            relation = relation + projected[slot][:, begin : begin + relation_hidden]
-            begin += relation_hidden
-        if self.history is not None and history is not None:
-            past = self.history(history)
-            exist, relation = exist + past[:, :exist_hidden], relation + past[:, exist_hidden:]
-        return exist, relation
+    def hidden(self, projected: Sequence[Tensor], past: Tensor | None) -> Tensor:
+        """The first layer, before its activation: the projected vector of each slot, [D, hidden], and the history."""
+        total = sum(projected[1:], projected[0]) + self.bias
+        if self.history is not None and past is not None:
+            total = total + self.history(past)
+        return total
 
-    def actions(self, exist: Tensor) -> Tensor:
-        """[D, 500] -> scores of the actions, [D, 4]."""
-        scores: Tensor = self.exist(self.dropout(F.relu(exist)))
+    def forward(self, hidden: Tensor) -> Tensor:
+        """[D, hidden] -> scores, [D, out]."""
+        scores: Tensor = self.out(self.dropout(F.relu(hidden)))
         return scores
 
-    def labels(self, relation: Tensor, is_right: Tensor) -> Tensor:
-        """[D, 100] and the direction of each arc -> scores of the labels, [D, L]."""
-        scores: Tensor = self.relation(self.dropout(F.relu(relation + self.directions[is_right.long()])))
-        return scores
+
+class Exist(Classifier):
+    """Scores the four actions from s2, s1 and b1, or from CLS alone."""
+
+    def __init__(self, width: int, history: int, *, hidden: int, dropout: float, cls: bool) -> None:
+        n_slots = 1 if cls else 3
+        super().__init__(width, history, n_slots=n_slots, hidden=hidden, n_out=N_ACTIONS, dropout=dropout)
+
+
+class Relation(Classifier):
+    """Scores the labels from s2 and s1, or from CLS alone, and from the direction of the arc."""
+
+    def __init__(self, width: int, history: int, *, hidden: int, n_labels: int, dropout: float, cls: bool) -> None:
+        n_slots = 1 if cls else 2
+        super().__init__(width, history, n_slots=n_slots, hidden=hidden, n_out=n_labels, dropout=dropout)
+        self.directions = nn.Parameter(torch.zeros(2, hidden))  # LEFT-ARC, RIGHT-ARC
+
+    def directed(self, hidden: Tensor, is_right: Tensor) -> Tensor:
+        """Add what the direction says to the first layer."""
+        return hidden + F.embedding(is_right.long(), self.directions)

@@ -1,7 +1,7 @@
 """A sentence as the models see it: numbers for its pieces, words and tags. Prepared once, used at every step."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -46,6 +46,11 @@ class Features:
     def is_long(self) -> bool:
         """Whether the sentence does not fit the encoder."""
         return len(self.rows) > 1
+
+    def without_tags(self) -> "Features":
+        """The same sentence as if it had no tags."""
+        rows = [replace(row, tags=np.zeros_like(row.tags)) for row in self.rows]
+        return replace(self, tags=np.zeros_like(self.tags), rows=rows)
 
 
 class Featurizer:

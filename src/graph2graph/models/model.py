@@ -16,7 +16,7 @@ from torch.nn import functional as F
 from graph2graph import relations
 from graph2graph.config import EncoderConfig, ModelConfig
 from graph2graph.encoder import Graph, GraphEncoder, Layout
-from graph2graph.models.classifiers import Classifiers
+from graph2graph.models.classifiers import Classifier, Exist, Relation
 from graph2graph.models.composition import Composition
 from graph2graph.models.features import Features
 from graph2graph.models.history import History
@@ -34,7 +34,8 @@ class Encodings:
     vectors: Tensor  # [V, w] the last one is that of an empty slot
     places: Tensor  # [B, m + 1] in V; the last column is the empty slot, so that NO_NODE, -1, finds it
     cls_places: Tensor  # [B] in V
-    projected: bool = False  # whether the classifiers' first layer has been applied already
+    exist: list[Tensor] | None = None  # the classifiers' first layers, where they have been applied to all vectors
+    relation: list[Tensor] | None = None
 
 
 def encoder_config(model: ModelConfig, base: EncoderConfig, n_labels: int) -> EncoderConfig:
@@ -76,14 +77,10 @@ class ParserModel(nn.Module):
         history_width = (config.history_width or width) if config.history else 0
         if config.history:
             self.history = History(history_width, config.history_layers, n_labels)
-        self.classifiers = Classifiers(
-            width,
-            history_width,
-            exist_hidden=config.exist_hidden,
-            relation_hidden=config.relation_hidden,
-            n_labels=n_labels,
-            dropout=config.classifier_dropout,
-            slots=config.output == "tokens",
+        cls, dropout = config.output == "cls", config.classifier_dropout
+        self.exist = Exist(width, history_width, hidden=config.exist_hidden, dropout=dropout, cls=cls)
+        self.relation = Relation(
+            width, history_width, hidden=config.relation_hidden, n_labels=n_labels, dropout=dropout, cls=cls
         )
 
     @property
@@ -185,33 +182,59 @@ class ParserModel(nn.Module):
     # ------------------------------------------------------------------ decide
 
     def project(self, encodings: Encodings) -> Encodings:
-        """Apply the classifiers' first layer to every node once; worth it when each takes part in many decisions."""
+        """Apply the classifiers' first layers to every node once; worth it when each takes part in many decisions."""
         if self.config.output == "cls":
             return encodings
         n_states, width = encodings.places.shape
         nodes = F.embedding(encodings.places.flatten(), encodings.vectors)
         places = torch.arange(n_states * width, device=self.device).view(n_states, width)
-        return Encodings(self.classifiers.project(nodes), places, encodings.cls_places, projected=True)
+        return Encodings(
+            nodes,
+            places,
+            encodings.cls_places,
+            exist=self.exist.project(nodes),
+            relation=self.relation.project(nodes),
+        )
 
-    def decide(
-        self, encodings: Encodings, rows: Tensor, focus: Tensor, history: Tensor | None = None
-    ) -> tuple[Tensor, Tensor]:
-        """The hidden layers of both classifiers for D decisions: in which encoded state, and s2, s1, b1 of each, [D, 3]."""
+    def action_scores(
+        self, encodings: Encodings, rows: Tensor, focus: Tensor, legal: Tensor, past: Tensor | None = None
+    ) -> Tensor:
+        """Scores of the actions in D decisions, [D, 4]; minus infinity where an action is not legal.
+
+        rows: the encoded state of each; focus: its s2, s1 and b1, [D, 3]; past: its history.
+        """
+        hidden = self._hidden(self.exist, encodings.exist, encodings, rows, focus, past)
+        scores: Tensor = self.exist(hidden)
+        return scores.masked_fill(~legal, -math.inf)
+
+    def label_scores(
+        self, encodings: Encodings, rows: Tensor, focus: Tensor, is_right: Tensor, past: Tensor | None = None
+    ) -> Tensor:
+        """Scores of the labels of D arcs, [D, L]: the root label for an arc from ROOT, and for no other."""
+        hidden = self._hidden(self.relation, encodings.relation, encodings, rows, focus, past)
+        scores: Tensor = self.relation(self.relation.directed(hidden, is_right))
+        is_root_label = torch.arange(self.n_labels, device=scores.device) == self.root_label
+        from_root = (focus[:, 0] == ROOT) & is_right
+        return scores.masked_fill(from_root[:, None] != is_root_label, -math.inf)
+
+    def _hidden(
+        self,
+        classifier: Classifier,
+        projected: list[Tensor] | None,
+        encodings: Encodings,
+        rows: Tensor,
+        focus: Tensor,
+        past: Tensor | None,
+    ) -> Tensor:
+        """A classifier's first layer: looked up where it has been applied to all nodes, else applied to those in question."""
         if self.config.output == "cls":
-            places = [encodings.cls_places[rows]]
+            return classifier.hidden(
+                classifier.project(F.embedding(encodings.cls_places[rows], encodings.vectors)), past
+            )
+        places = [encodings.places[rows, focus[:, slot]] for slot in range(len(classifier.slots))]
+        if projected is not None:
+            slots = [F.embedding(place, table) for place, table in zip(places, projected, strict=True)]
         else:
-            places = [encodings.places[rows, focus[:, slot]] for slot in range(3)]
-        slots = [F.embedding(place, encodings.vectors) for place in places]
-        if not encodings.projected:
-            slots = [self.classifiers.project(slot) for slot in slots]
-        return self.classifiers.hidden(slots, history)
-
-    def action_scores(self, exist: Tensor, legal: Tensor) -> Tensor:
-        """Scores of the actions, [D, 4]; minus infinity where an action is not legal."""
-        return self.classifiers.actions(exist).masked_fill(~legal, -math.inf)
-
-    def label_scores(self, relation: Tensor, is_right: Tensor, s2: Tensor) -> Tensor:
-        """Scores of the labels, [D, L]: the root label for an arc from ROOT, and for no other."""
-        is_root_label = torch.arange(self.n_labels, device=relation.device) == self.root_label
-        from_root = (s2 == ROOT) & is_right
-        return self.classifiers.labels(relation, is_right).masked_fill(from_root[:, None] != is_root_label, -math.inf)
+            vectors = (F.embedding(place, encodings.vectors) for place in places)
+            slots = [slot(vector) for slot, vector in zip(classifier.slots, vectors, strict=True)]
+        return classifier.hidden(slots, past)

@@ -1,13 +1,13 @@
 """A gold tree as training material: its transitions and the states they pass through, prepared once."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from graph2graph import conllu, oracle
 from graph2graph.models.features import Features
-from graph2graph.transitions import NO_NODE, ROOT, Action, BoolArray, IntArray, State, States
+from graph2graph.transitions import NO_NODE, ROOT, Action, BoolArray, FloatArray, IntArray, State, States
 
 NEVER = 1 << 40  # when ROOT gets its head
 
@@ -31,10 +31,22 @@ class Example:
         """T."""
         return len(self.actions)
 
+    def without_tags(self) -> "Example":
+        """The same sentence as if it had no tags."""
+        return replace(self, features=self.features.without_tags())
+
     def graph_at(self, steps: IntArray) -> tuple[IntArray, IntArray]:
         """Heads and labels of the arcs that exist before these steps, [K, n + 1] each."""
         known = self.attached_at < steps[:, None]
         return np.where(known, self.heads, NO_NODE), np.where(known, self.deprels, NO_NODE)
+
+    def staleness_weights(self, steps: IntArray, stale_weight: float) -> FloatArray:
+        """What each decision counts on the graph before each of these steps, [K, T]: 0 for those already taken."""
+        is_arc = self.labels != NO_NODE
+        n_arcs = np.cumsum(is_arc) - is_arc  # before each step
+        staleness = n_arcs - n_arcs[steps][:, None]
+        weights: FloatArray = np.power(float(stale_weight), np.maximum(staleness, 0))
+        return np.where(np.arange(self.n_steps) >= steps[:, None], weights, 0.0)
 
     def states_at(self, steps: IntArray) -> States:
         """The parser states before these steps; without stack and buffer where those were not kept."""

@@ -1,7 +1,9 @@
 """Teacher forcing: the loss of the gold transitions, all states of a batch at once.
 
 A batch is a list of sentences, each with the steps whose states are to be encoded. An encoded state answers for the decision
-at its own step, and for a sentence model without graph, whose encoding is the same at every step, for all of them.
+at its own step, and, in a sentence model, for all later ones too: its graph lacks the arcs added since, and each of them
+makes the decision count less, by `stale_weight`. A decision on the graph as it is counts 1; SentTr, whose encoding is the same
+at every step, is the case of one encoding at step 0 that counts 1 for all.
 """
 
 from collections.abc import Sequence
@@ -14,7 +16,9 @@ from torch.nn import functional as F
 
 from graph2graph.models.model import ParserModel
 from graph2graph.training.examples import Example, joined_states
-from graph2graph.transitions import NO_NODE, Action, IntArray
+from graph2graph.transitions import NO_NODE, Action, FloatArray, IntArray
+
+MIN_WEIGHT = 0.01  # what counts less is left out
 
 
 @dataclass(frozen=True)
@@ -24,27 +28,47 @@ class Decisions:
     encoded: IntArray  # the encoded state in which each is taken
     sentences: IntArray
     steps: IntArray
-    weights: Tensor | None = None
+    weights: FloatArray
 
 
-def batch_loss(model: ParserModel, examples: Sequence[Example], steps: Sequence[IntArray]) -> Tensor:
-    """The mean loss of a decision: cross entropy of the action among the legal ones, plus that of the label of an arc."""
-    if model.config.input == "sentence" and not model.config.graph_input:
-        return _loss(model, examples, [np.zeros(1, dtype=np.int64)] * len(examples), _every_step(examples))
-    numbers = np.repeat(np.arange(len(examples)), [len(some) for some in steps])
-    own = Decisions(np.arange(len(numbers)), numbers, np.concatenate(list(steps)))
-    return _loss(model, examples, steps, own)
+def batch_loss(
+    model: ParserModel, examples: Sequence[Example], steps: Sequence[IntArray], *, stale_weight: float = 0.0
+) -> tuple[Tensor, float]:
+    """The weighted sum of the losses of all decisions, and the sum of the weights.
+
+    The loss of a decision is the cross entropy of the action among the legal ones, plus that of the label of an arc.
+    """
+    return _loss(model, examples, steps, decisions_of(model, examples, steps, stale_weight))
 
 
-def _every_step(examples: Sequence[Example]) -> Decisions:
-    """All transitions of each sentence, from its one encoding."""
-    numbers = np.repeat(np.arange(len(examples)), [example.n_steps for example in examples])
-    return Decisions(numbers, numbers, np.concatenate([np.arange(example.n_steps) for example in examples]))
+def decisions_of(
+    model: ParserModel, examples: Sequence[Example], steps: Sequence[IntArray], stale_weight: float
+) -> Decisions:
+    """What the encoded states of a batch answer for."""
+    encoded, sentences, decided, weights = [], [], [], []
+    n_encoded = 0
+    for number, (example, some) in enumerate(zip(examples, steps, strict=True)):
+        if model.config.input == "state":
+            where, at, weight = np.arange(len(some)), some, np.ones(len(some))
+        elif model.config.graph_input:
+            table = example.staleness_weights(some, stale_weight)  # [K, T]
+            where, at = (table > MIN_WEIGHT).nonzero()
+            weight = table[where, at]
+        else:
+            at = np.arange(example.n_steps)
+            where, weight = np.zeros_like(at), np.ones(len(at))
+        encoded.append(n_encoded + where)
+        sentences.append(np.full(len(at), number))
+        decided.append(at)
+        weights.append(weight)
+        n_encoded += len(some)
+    arrays = [np.concatenate(parts) for parts in (encoded, sentences, decided)]
+    return Decisions(arrays[0], arrays[1], arrays[2], np.concatenate(weights))
 
 
 def _loss(
     model: ParserModel, examples: Sequence[Example], encoded_steps: Sequence[IntArray], decisions: Decisions
-) -> Tensor:
+) -> tuple[Tensor, float]:
     states = joined_states(examples, encoded_steps)
     owners = np.repeat(np.arange(len(examples)), [len(some) for some in encoded_steps])
     features = [example.features for example in examples]
@@ -70,16 +94,18 @@ def _loss(
     if model.history is not None:
         past = _past(model, examples)[model.tensor(decisions.sentences), model.tensor(decisions.steps)]
     actions, labels, focus = chosen("actions"), chosen("labels"), chosen("focus")
-    exist, relation = model.decide(encodings, model.tensor(decisions.encoded), focus, past)
-    scores = model.action_scores(exist, chosen("legal"))
+    rows = model.tensor(decisions.encoded)
+    scores = model.action_scores(encodings, rows, focus, chosen("legal"), past)
     losses = F.cross_entropy(scores, actions, reduction="none")
     arcs = (labels != NO_NODE).nonzero().squeeze(1)
-    label_scores = model.label_scores(relation[arcs], actions[arcs] == Action.RIGHT_ARC, focus[arcs, 0])
+    is_right = actions[arcs] == Action.RIGHT_ARC
+    label_scores = model.label_scores(
+        encodings, rows[arcs], focus[arcs], is_right, None if past is None else past[arcs]
+    )
     label_losses = F.cross_entropy(label_scores, labels[arcs], reduction="none")
     losses = losses.index_add(0, arcs, label_losses)
-    if decisions.weights is None:
-        return losses.mean()
-    return (losses * decisions.weights).sum() / decisions.weights.sum()
+    weights = torch.from_numpy(decisions.weights).to(losses)
+    return (losses * weights).sum(), float(decisions.weights.sum())
 
 
 def _padded(arrays: Sequence[IntArray], fill: int) -> IntArray:

@@ -1,0 +1,52 @@
+"""Equations 4 and 5 of the paper word for word, with tensors of n × n × c: what `encoder.py` must equal, and be cheaper than.
+
+The weights are those of a `GraphEncoder`, used in place; letters of shapes as in `encoder.py`.
+"""
+
+import math
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from graph2graph.encoder import GraphAttention, GraphEncoder, Layer, position_bucket
+
+
+def attention(self: GraphAttention, x: Tensor, relations: Tensor, is_real: Tensor, bias: Tensor | float = 0) -> Tensor:
+    """[B, n, d] -> [B, n, d], with relation ids [B, n, n]; is_real is [B, n], bias [h, n, n]."""
+    c = self.head_width
+    query, key, value = self.qkv(x).unflatten(-1, (3, self.n_heads, c)).permute(2, 0, 3, 1, 4)  # each [B, h, n, c]
+    relation_keys = self.relation_keys[relations]  # W1[r_ij], [B, n, n, c]
+    relation_values = self.relation_values[relations]  # W2[r_ij], [B, n, n, c]
+    # Eq. 4: e_ij = q_i·(k_j + W1[r_ij]) / √c
+    scores = query @ key.transpose(-1, -2) + torch.einsum("bhic,bijc->bhij", query, relation_keys)  # [B, h, n, n]
+    scores = scores / math.sqrt(c) + bias
+    weights = scores.masked_fill(~is_real[:, None, None], -math.inf).softmax(-1)
+    # Eq. 5: z_i = Σ_j a_ij (v_j + W2[r_ij]); dropout, in training, is on the attention to values alone, as in ours
+    context = F.dropout(weights, self.dropout, self.training) @ value  # [B, h, n, c]
+    context = context + torch.einsum("bhij,bijc->bhic", weights, relation_values)
+    out: Tensor = self.output(context.transpose(1, 2).flatten(2))
+    return out
+
+
+def layer(self: Layer, x: Tensor, relations: Tensor, is_real: Tensor, bias: Tensor | float = 0) -> Tensor:
+    """[B, n, d] -> [B, n, d]."""
+    x = self.attention_norm(x + self.dropout(attention(self.attention, x, relations, is_real, bias)))
+    out: Tensor = self.outer_norm(x + self.dropout(self.outer(self.activation(self.inner(x)))))
+    return out
+
+
+def encode(self: GraphEncoder, x: Tensor, relations: Tensor, is_real: Tensor) -> Tensor:
+    """Word vectors, [B, n, m] -> [B, n, d], in the first segment; what stands at positions of padding means nothing."""
+    distance = torch.arange(x.shape[1])
+    x = x + self.positions(distance)
+    if self.segments is not None:
+        x = x + self.segments.weight[0]
+    x = self.widen(self.dropout(self.norm(x)))
+    bias: Tensor | float = 0
+    if self.position_bias is not None:
+        buckets = position_bucket(distance - distance[:, None], self.position_bias.num_embeddings)
+        bias = self.position_bias(buckets).permute(2, 0, 1)
+    for each in self.layers:
+        x = layer(each, x, relations, is_real, bias)
+    return x

@@ -1,0 +1,208 @@
+"""`g2g train`: two treebank files in, a parser out."""
+
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+import time
+import tomllib
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+from graph2graph import scoring
+from graph2graph.config import VARIANTS, Config
+from graph2graph.errors import DataError
+
+if TYPE_CHECKING:
+    from graph2graph.training.plan import Plan
+    from graph2graph.training.run import Request
+
+
+def train(
+    train_file: Path = typer.Argument(metavar="TRAIN", help="Treebank to learn from, CoNLL-U."),
+    dev_file: Path = typer.Argument(metavar="DEV", help="Treebank to choose the best model on."),
+    output: Path = typer.Option(..., "--output", "-o", help="Directory of the new model."),
+    encoder: str = typer.Option(None, help="Pretrained encoder: a directory, or a name on the hub; default: none."),
+    model: str = typer.Option(None, help=f"Variant of the paper: {', '.join(VARIANTS)}; default: sent-g2g."),
+    config: Path = typer.Option(None, help="Settings in a TOML file."),
+    settings: list[str] = typer.Option([], "--set", help="One setting, as in --set train.epochs=5; may be repeated."),
+    tags: str = typer.Option(None, help="Tags to use: upos, xpos or none; default: upos."),
+    time_limit: str = typer.Option(None, help="Plan the run to end within this time: 25m, 1h30m, 90s."),
+    processes: int = typer.Option(1, min=1, help="Processes on this machine; over several machines use torchrun."),
+    resume: bool = typer.Option(False, help="Go on from the last checkpoint in --output, if there is one."),
+    license: str = typer.Option("not stated", help="Licence of the model, for its card."),
+) -> None:
+    """Train a parser.
+
+    The run can be killed at any moment: with --resume it goes on as if nothing had happened. The best model on DEV is in
+    --output all the time, with its card when the run is done.
+
+    Examples:
+
+    g2g train train.conllu dev.conllu -o model --encoder bert-base-multilingual-cased
+
+    g2g train train.conllu dev.conllu -o model --encoder minilm/ --model sent --time-limit 25m --set train.seed=2
+    """
+    started = time.monotonic()
+    resolved, chosen = resolve(config, settings, model=model, tags=tags, encoder=encoder)
+    limit = None if time_limit is None else seconds(time_limit)
+    if processes > 1 and "RANK" not in os.environ:
+        raise typer.Exit(_launch(processes))
+    from graph2graph.training.run import Request
+
+    request = Request(
+        train=train_file,
+        dev=dev_file,
+        output=output,
+        encoder=chosen,
+        config=resolved,
+        time_limit=limit,
+        resume=resume,
+        license=license,
+        command=shlex.join(["g2g", *sys.argv[1:]]),
+        started=started,
+    )
+    _train(request)
+
+
+def resolve(
+    file: Path | None, settings: list[str], *, model: str | None, tags: str | None, encoder: str | None
+) -> tuple[Config, str | None]:
+    """The settings, from the weakest to the strongest: defaults, file, --model, --tags, --set; and the encoder."""
+    values: dict[str, Any] = {}
+    if file is not None:
+        try:
+            values = tomllib.loads(file.read_text(encoding="utf-8"))
+        except OSError as error:
+            raise DataError(f"{file}: {error.strerror}") from error
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            raise DataError(f"{file}: not TOML: {error}") from error
+    encoder = encoder or values.pop("encoder", None)
+    variant = model or values.pop("variant", None) or ("sent-g2g" if "model" not in values else None)
+    values.pop("variant", None), values.pop("encoder", None)
+    if variant is not None:
+        if variant not in VARIANTS:
+            raise DataError(f"no model {variant!r}; expected one of {', '.join(VARIANTS)}")
+        values["model"] = VARIANTS[variant] | values.get("model", {})
+    if tags is not None:
+        values.setdefault("data", {})["tags"] = tags
+    for setting in settings:
+        key, equals, text = setting.partition("=")
+        if not equals:
+            raise DataError(f"--set {setting}: expected a.b=value")
+        place = values
+        *path, name = key.strip().split(".")
+        for part in path:
+            place = place.setdefault(part, {})
+            if not isinstance(place, dict):
+                raise DataError(f"--set {setting}: {part} is not a group of settings")
+        try:
+            place[name] = json.loads(text)
+        except ValueError:
+            place[name] = text
+    return Config.parse(values, "settings"), None if encoder == "none" else encoder
+
+
+def seconds(text: str) -> float:
+    """The length of a time like 90m, 1h30m or 45s.
+
+    >>> seconds("1h30m")
+    5400.0
+    """
+    match = re.fullmatch(r"(?:(\d+(?:\.\d+)?)h)?(?:(\d+(?:\.\d+)?)m)?(?:(\d+(?:\.\d+)?)s)?", text.strip())
+    total = sum(float(n or 0) * unit for n, unit in zip(match.groups(), (3600, 60, 1), strict=True)) if match else 0.0
+    if not total:
+        raise DataError(f"--time-limit {text}: expected a time like 90m, 1h30m or 45s")
+    return total
+
+
+def _launch(processes: int) -> int:
+    """Start this same command in several processes, by torchrun."""
+    arguments = sys.argv[1:]
+    place = next(i for i, argument in enumerate(arguments) if argument.startswith("--processes"))
+    del arguments[place : place + (1 if "=" in arguments[place] else 2)]
+    launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={processes}"]
+    threads = str(max(1, (os.cpu_count() or 1) // processes))
+    environment = {"OMP_NUM_THREADS": threads} | os.environ
+    return subprocess.run([*launcher, "-m", "graph2graph", *arguments], env=environment, check=False).returncode
+
+
+def _train(request: "Request") -> None:
+    from graph2graph.training.processes import Processes
+    from graph2graph.training.run import run
+
+    console = Console(stderr=True)
+    processes = Processes()
+
+    def note(message: str) -> None:
+        if processes.is_first:
+            console.print(message, highlight=False)
+
+    def show(message: Warning | str, *_: object, **__: object) -> None:
+        note(f"note: {message}")
+
+    try:
+        with warnings.catch_warnings(), _Watch(console, enabled=processes.is_first) as watch:
+            warnings.showwarning = show  # type: ignore[assignment]
+            run(request, processes=processes, observer=watch, note=note)
+    except KeyboardInterrupt:
+        note(f"stopped; the same command with --resume goes on from the last checkpoint in {request.output}")
+        raise
+    finally:
+        processes.close()
+
+
+class _Watch:
+    """Shows how a run goes: a bar with the time left on a terminal, a line for each scoring elsewhere too."""
+
+    def __init__(self, console: Console, *, enabled: bool) -> None:
+        self.console, self.enabled = console, enabled
+        self.progress = Progress(
+            TextColumn("training"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            TimeRemainingColumn(compact=True, elapsed_when_finished=True),
+            TextColumn("loss {task.fields[loss]:.3f}"),
+            console=console,
+            disable=not (enabled and console.is_terminal),
+        )
+        self.task = self.progress.add_task("training", total=None, loss=0.0)
+        self.loss: float | None = None
+
+    def __enter__(self) -> "_Watch":
+        self.progress.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.progress.stop()
+
+    def planned(self, plan: "Plan", resumed_at: int) -> None:
+        """Say what is planned."""
+        if self.enabled:
+            self.progress.update(self.task, total=plan.n_steps, completed=resumed_at)
+            scored = f"{plan.eval_sentences:,} sentences of" if plan.eval_sentences else "all of"
+            self.console.print(
+                f"plan: {plan.n_steps:,} steps, about {plan.seconds / 60:.0f} minutes "
+                f"({1 / plan.seconds_a_piece:,.0f} pieces a second); {scored} the development set after each epoch"
+            )
+            if resumed_at:
+                self.console.print(f"going on after step {resumed_at:,}")
+
+    def stepped(self, step: int, loss: float) -> None:
+        """Move the bar."""
+        self.loss = loss if self.loss is None else 0.95 * self.loss + 0.05 * loss
+        self.progress.update(self.task, completed=step, loss=self.loss)
+
+    def scored(self, step: int, epoch: int, scores: scoring.Scores, best: bool) -> None:
+        """A line for each scoring."""
+        mark = " *" if best else ""
+        loss = f"loss {self.loss:.3f}, " if self.loss is not None else ""
+        self.console.print(f"epoch {epoch}, step {step:,}: {loss}UAS {scores.uas:.2f}, LAS {scores.las:.2f}{mark}")

@@ -1,0 +1,289 @@
+"""The training loop: steps, scoring after each epoch, checkpoints, and a finished model at the end.
+
+The directory of a run: config.json, labels.json, tokenizer.json; model.safetensors, the best model so far; metrics.jsonl and
+learning_curve.png; run.json, what was asked and planned; checkpoints/, while it runs; README.md, the card, when it is done.
+"""
+
+import json
+import math
+import time
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from graph2graph import scoring
+from graph2graph.conllu import Sentence
+from graph2graph.errors import DataError
+from graph2graph.models.model import ParserModel
+from graph2graph.parser import Parser
+from graph2graph.training import checkpoint
+from graph2graph.training.examples import Example
+from graph2graph.training.loss import batch_loss
+from graph2graph.training.metrics import Metrics
+from graph2graph.training.optimiser import optimiser, set_rate
+from graph2graph.training.plan import Plan, plan, timed
+from graph2graph.training.processes import Processes
+from graph2graph.training.sampling import Sampler
+from graph2graph.transitions import IntArray
+
+LOG_EVERY = 20  # steps
+
+
+class TeacherForcing(nn.Module):
+    """The loss as a module, so that several processes can average its gradients."""
+
+    def __init__(self, model: ParserModel, stale_weight: float) -> None:
+        super().__init__()
+        self.model, self.stale_weight = model, stale_weight
+
+    def forward(self, examples: Sequence[Example], steps: Sequence[IntArray]) -> tuple[Tensor, float]:
+        """Sum of losses and sum of weights."""
+        return batch_loss(self.model, examples, steps, stale_weight=self.stale_weight)
+
+
+class Observer(Protocol):
+    """Who is told how a run goes."""
+
+    def planned(self, plan: Plan, resumed_at: int) -> None:
+        """The plan is made; steps begin after `resumed_at`."""
+
+    def stepped(self, step: int, loss: float) -> None:
+        """A step is done."""
+
+    def scored(self, step: int, epoch: int, scores: scoring.Scores, best: bool) -> None:
+        """The development set, or the part of it used between epochs, is scored."""
+
+
+class Trainer:
+    """One run, from its start or from its last checkpoint."""
+
+    def __init__(
+        self,
+        parser: Parser,
+        examples: Sequence[Example],
+        dev: Sequence[Sentence],
+        *,
+        output: Path,
+        pretrained: bool,
+        processes: Processes,
+        observer: Observer,
+        time_limit: float | None = None,
+        started: float | None = None,
+    ) -> None:
+        self.parser, self.dev, self.output, self.processes, self.observer = parser, dev, output, processes, observer
+        self.config = parser.config.train
+        self.time_limit, self.pretrained = time_limit, pretrained
+        self.model = parser.model.to(processes.device)
+        self.sampler = Sampler(examples, parser.config.model, self.config)
+        self.optimiser = optimiser(self.model, self.config, pretrained=pretrained)
+        self.module = processes.wrap(TeacherForcing(self.model, self.config.stale_weight))
+        self.begin = time.monotonic() if started is None else started  # earlier sittings are counted in
+        self.step = self.epoch = self.batch = 0  # the next batch is `batch` of `epoch`
+        self.best, self.best_step, self.epochs_since_best = -1.0, 0, 0
+        self.metrics = Metrics(output / "metrics.jsonl", tensorboard=self.config.tensorboard and processes.is_first)
+        self.plan: Plan | None = None
+        self.scores: scoring.Scores | None = None
+        self.last_checkpoint = time.monotonic()
+
+    # ------------------------------------------------------------------ a run
+
+    def run(self) -> scoring.Scores | None:
+        """Train to the end; the first process returns the scores of the best model on the whole development set."""
+        torch.manual_seed(self.config.seed + self.processes.rank)
+        self._resume()
+        if self.plan is None:
+            self.plan = self._make_plan()
+            self._checkpoint()
+        self.observer.planned(self.plan, self.step)
+        while self.step < self.plan.n_steps and not self._out_of_time():
+            self._epoch(self.plan)
+            stop = self._score(self.plan) and self.time_limit is None
+            if self.processes.agreed(stop):
+                break
+        if not self.processes.is_first:
+            return None
+        best = Parser.load(self.output)
+        best.model.to(self.processes.device)
+        self.scores = score(best, self.dev)
+        self.metrics.write(step=self.step, final=True, **_summary(self.scores), seconds=round(self.elapsed, 2))
+        self.metrics.close()
+        return self.scores
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds since the start, all sittings together."""
+        return time.monotonic() - self.begin
+
+    @property
+    def epochs_done(self) -> float:
+        """Epochs, the last one perhaps in part."""
+        return self.epoch + self.batch / len(self.sampler.batches(self.epoch))
+
+    def _epoch(self, plan: Plan) -> None:
+        """The rest of the current epoch, or of the plan."""
+        batches = self.sampler.batches(self.epoch)
+        self.model.train()
+        while self.batch < len(batches) and self.step < plan.n_steps and not self._out_of_time():
+            share = set_rate(self.optimiser, self.step, plan.n_steps, self.config.warmup)
+            loss = self._step(batches[self.batch], self.optimiser)
+            self.step, self.batch = self.step + 1, self.batch + 1
+            if self.processes.is_first:
+                self.observer.stepped(self.step, loss)
+                if self.step % LOG_EVERY == 0:
+                    self.metrics.write(
+                        step=self.step, epoch=self.epoch, loss=loss, rate=share, seconds=round(self.elapsed, 2)
+                    )
+            self._checkpoint_if_due()
+        if self.batch >= len(batches):
+            self.epoch, self.batch = self.epoch + 1, 0
+
+    def _step(self, batch: IntArray, optimiser: torch.optim.Optimizer, epoch: int | None = None) -> float:
+        """One step on this process's share of a batch; return the mean loss of a decision over all shares."""
+        share = batch[self.processes.rank :: self.processes.count]
+        is_empty = len(share) == 0  # it must take part all the same
+        drawn = [
+            self.sampler.draw(int(n), self.epoch if epoch is None else epoch)
+            for n in (batch[:1] if is_empty else share)
+        ]
+        with self._precision():
+            total, weight = self.module([example for example, _ in drawn], [steps for _, steps in drawn])
+        if is_empty:
+            total, weight = total * 0, 0.0
+        whole = self.processes.total(weight)
+        optimiser.zero_grad(set_to_none=True)
+        (total * (self.processes.count / whole)).backward()
+        nn.utils.clip_grad_norm_(self.model.parameters(), self.config.clip)
+        optimiser.step()
+        loss = self.processes.total(float(total.detach())) / whole
+        if not math.isfinite(loss):
+            raise DataError(f"the loss is {loss} at step {self.step + 1}; try a lower train.learning_rate")
+        return loss
+
+    def _precision(self) -> AbstractContextManager[Any]:
+        if self.config.precision == "fp32":
+            return nullcontext()
+        return torch.autocast(self.processes.device.type, dtype=torch.bfloat16)
+
+    def _out_of_time(self) -> bool:
+        """Whether there is just time left to score; happens only where the machine was slower than planned."""
+        if self.time_limit is None or self.plan is None:
+            return False
+        return bool(self.processes.agreed(self.elapsed + 1.2 * self.plan.score_seconds > self.time_limit))
+
+    # ------------------------------------------------------------------ scoring
+
+    def _score(self, plan: Plan) -> bool:
+        """Score, keep the model if it is the best so far, and say whether patience is at an end."""
+        if not self.processes.is_first:
+            return False
+        n_scored = plan.eval_sentences or len(self.dev)
+        chosen = np.linspace(0, len(self.dev) - 1, min(n_scored, len(self.dev))).astype(int)
+        scores = score(self.parser, [self.dev[i] for i in chosen])
+        self.model.train()
+        is_best = scores.las > self.best
+        if is_best:
+            self.best, self.best_step, self.epochs_since_best = scores.las, self.step, 0
+            self.parser.save(self.output)
+        else:
+            self.epochs_since_best += 1
+        self.metrics.write(
+            step=self.step, epoch=self.epoch, **_summary(scores), best=is_best, seconds=round(self.elapsed, 2)
+        )
+        self.metrics.draw(self.output / "learning_curve.png")
+        self.observer.scored(self.step, self.epoch, scores, is_best)
+        return bool(self.config.patience) and self.epochs_since_best >= self.config.patience
+
+    # ------------------------------------------------------------------ plan and checkpoints
+
+    def _make_plan(self) -> Plan:
+        """Time a few steps on the side, leaving weights and random numbers as they were, and plan."""
+        weights = {name: tensor.clone() for name, tensor in self.model.state_dict().items()}
+        random_state = torch.get_rng_state()
+        throw_away = optimiser(self.model, self.config, pretrained=self.pretrained)
+        for group in throw_away.param_groups:
+            group["lr"] = 1e-9
+        self.model.train()
+        seconds = timed(lambda batch: void(self._step(batch, throw_away, epoch=0)), self.sampler)
+        self.optimiser.zero_grad(set_to_none=True)
+        self.model.load_state_dict(weights)
+        torch.set_rng_state(random_state)
+        left = None if self.time_limit is None else self.time_limit - self.elapsed
+        features = [self.parser.featurizer(sentence) for sentence in self.dev]
+        made = plan(self.sampler, features, self.parser.config.model, seconds_a_piece=seconds, seconds_left=left)
+        agreed: Plan = self.processes.agreed(made)
+        return agreed
+
+    def _resume(self) -> None:
+        found = checkpoint.load(self.output / "checkpoints")
+        if found is None:
+            self.metrics.truncate(0)
+            return
+        tensors, progress = found
+        random_states = checkpoint.restore(tensors, self.model, self.optimiser)
+        torch.set_rng_state(random_states[self.processes.rank])
+        self.plan = Plan(**progress["plan"])
+        self.step, self.epoch, self.batch = progress["step"], progress["epoch"], progress["batch"]
+        self.best, self.best_step = progress["best"], progress["best_step"]
+        self.epochs_since_best = progress["epochs_since_best"]
+        self.begin = time.monotonic() - progress["elapsed"]
+        if self.processes.is_first:
+            self.metrics.truncate(progress["metrics_size"])
+
+    def _checkpoint_if_due(self) -> None:
+        if self.config.checkpoint_steps:
+            due = self.step % self.config.checkpoint_steps == 0
+        else:
+            due = time.monotonic() - self.last_checkpoint > 60 * self.config.checkpoint_minutes
+        if self.processes.agreed(due):
+            self._checkpoint()
+
+    def _checkpoint(self) -> None:
+        assert self.plan is not None
+        random_states = self.processes.gathered(torch.get_rng_state())
+        if self.processes.is_first:
+            progress = {
+                "step": self.step,
+                "epoch": self.epoch,
+                "batch": self.batch,
+                "best": self.best,
+                "best_step": self.best_step,
+                "epochs_since_best": self.epochs_since_best,
+                "elapsed": self.elapsed,
+                "metrics_size": self.metrics.size(),
+                "plan": asdict(self.plan),
+            }
+            directory = self.output / "checkpoints"
+            checkpoint.save(
+                directory, self.step, self.model, self.optimiser, random_states=random_states, progress=progress
+            )
+        self.last_checkpoint = time.monotonic()
+
+
+def score(parser: Parser, gold: Sequence[Sentence]) -> scoring.Scores:
+    """Parse sentences anew and score against the trees they have."""
+    parser.model.eval()
+    return scoring.score(gold, parser.parse(gold))
+
+
+def void(_: object) -> None:
+    """Drop a value."""
+
+
+def _summary(scores: scoring.Scores) -> dict[str, float]:
+    return {"uas": scores.uas, "las": scores.las, "clas": scores.clas, "ucm": scores.ucm, "lcm": scores.lcm}
+
+
+def write_json(path: Path, values: dict[str, Any]) -> None:
+    """Write a small file so that it is there whole or not at all."""
+    part = path.with_suffix(".part")
+    try:
+        part.write_text(json.dumps(values, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+        part.replace(path)
+    except OSError as error:
+        raise DataError(f"{path}: {error.strerror}") from error

@@ -1,0 +1,92 @@
+"""The plan of a run: how many steps, and what of the development set is scored after each epoch.
+
+Without a time limit the steps follow from the number of epochs. With one, a few steps are timed first and as many are planned
+as fit, scoring included. The plan is made once, saved, and replayed when a run is resumed, so the learning rate does not
+depend on how often that happens.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from graph2graph.config import ModelConfig
+from graph2graph.models.features import Features
+from graph2graph.training.sampling import Sampler, encoded_pieces
+from graph2graph.transitions import IntArray
+
+N_TIMED = 6  # batches
+SCORING_SHARE = 0.1  # of the time, for scoring between the first and the last epoch
+RESERVE = 0.04  # of the time, for what takes longer than expected
+FORWARD_SHARE = 0.45  # what decoding takes a piece, of what training takes
+MIN_SCORED = 200  # sentences
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a run will do; all times in seconds."""
+
+    n_steps: int
+    eval_sentences: int  # scored after each epoch; 0 is all
+    seconds_a_piece: float  # in training, as timed
+    train_seconds: float
+    score_seconds: float  # one scoring of the whole development set
+
+    @property
+    def seconds(self) -> float:
+        """The whole run, as expected."""
+        return self.train_seconds + self.score_seconds
+
+
+def timed(step: Callable[[IntArray], None], sampler: Sampler) -> float:
+    """Seconds for each piece, from a few real steps; the first one warms up and does not count."""
+    batches = sampler.batches(0)
+    chosen = [batches[i] for i in np.linspace(0, len(batches) - 1, min(N_TIMED, len(batches))).astype(int)]
+    step(chosen[0])
+    begin = time.monotonic()
+    for batch in chosen:
+        step(batch)
+    return (time.monotonic() - begin) / float(sum(sampler.costs[batch].sum() for batch in chosen))
+
+
+def plan(
+    sampler: Sampler,
+    dev: Sequence[Features],
+    model: ModelConfig,
+    *,
+    seconds_a_piece: float,
+    seconds_left: float | None,
+) -> Plan:
+    """The plan for a time limit, or for the number of epochs in the config."""
+    train = sampler.train
+    dev_pieces = np.array([encoded_pieces(features, model) for features in dev])
+    score_seconds = float(dev_pieces.sum()) * seconds_a_piece * FORWARD_SHARE
+    epoch_seconds = float(sampler.costs.sum()) * seconds_a_piece
+    if seconds_left is None:
+        n_steps = sum(len(sampler.batches(epoch)) for epoch in range(train.epochs))
+        eval_sentences = train.eval_sentences
+        return Plan(n_steps, eval_sentences, seconds_a_piece, train.epochs * epoch_seconds, score_seconds)
+    available = max(seconds_left * (1 - RESERVE) - score_seconds, 0.0)
+    n_epochs = max(available / epoch_seconds, 1.0)
+    share = min(1.0, SCORING_SHARE * available / (n_epochs * score_seconds))
+    eval_sentences = train.eval_sentences or max(int(share * len(dev)), min(MIN_SCORED, len(dev)))
+    scoring = n_epochs * score_seconds * eval_sentences / len(dev)
+    budget, n_steps, epoch = max(available - scoring, 0.0), 0, 0
+    while True:
+        costs = np.array([sampler.costs[batch].sum() for batch in sampler.batches(epoch)])
+        spent = np.cumsum(costs) * seconds_a_piece
+        if spent[-1] > budget:
+            n_steps += int(np.searchsorted(spent, budget))
+            break
+        budget, n_steps, epoch = budget - float(spent[-1]), n_steps + len(costs), epoch + 1
+    return Plan(max(n_steps, 1), eval_sentences, seconds_a_piece, available, score_seconds)
+
+
+def peak_memory(model: torch.nn.Module, config: ModelConfig, batch_pieces: int) -> float:
+    """About how many bytes a run needs: weights, gradient and moments, and what the backward pass keeps of a batch."""
+    weights = sum(parameter.numel() for parameter in model.parameters()) * 4 * 4
+    encoder = config.encoder
+    kept_a_layer = 14 * encoder.width + 2 * encoder.inner_width + 3 * encoder.heads * 64
+    return weights + 4.0 * batch_pieces * encoder.layers * kept_a_layer * 1.3 + 4e8

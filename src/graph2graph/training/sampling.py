@@ -1,0 +1,78 @@
+"""Which sentences make a batch, and which of their states are encoded.
+
+All of it follows from the seed, the epoch and the number of the sentence, never from what was drawn before: so a run can go on
+anywhere, and the shares of several processes fit together.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from graph2graph.config import ModelConfig, TrainConfig
+from graph2graph.models.features import Features
+from graph2graph.training.examples import Example
+from graph2graph.transitions import NO_NODE, IntArray
+
+POOL = 50  # batches whose sentences are sorted by length together
+
+
+class Sampler:
+    """The batches of each epoch."""
+
+    def __init__(self, examples: Sequence[Example], model: ModelConfig, train: TrainConfig) -> None:
+        self.examples, self.model, self.train = examples, model, train
+        self.costs = np.array([self._cost(example) for example in examples])  # pieces encoded
+
+    def batches(self, epoch: int) -> list[IntArray]:
+        """The numbers of the sentences of each batch: of like length, in random order, within the budget of pieces."""
+        rng = np.random.default_rng([self.train.seed, epoch])
+        order = rng.permutation(len(self.examples))
+        filled = np.cumsum(self.costs[order])
+        pools = np.split(
+            order, np.searchsorted(filled, np.arange(1, filled[-1] // self._pool_size + 1) * self._pool_size)
+        )
+        batches: list[IntArray] = []
+        for pool in pools:
+            if len(pool):
+                by_length = pool[np.argsort(self.costs[pool], kind="stable")]
+                filled = np.cumsum(self.costs[by_length])
+                number = (filled - self.costs[by_length]) // self.train.batch_pieces
+                batches += np.split(by_length, np.flatnonzero(np.diff(number)) + 1)
+        return [batches[i] for i in rng.permutation(len(batches))]
+
+    @property
+    def _pool_size(self) -> int:
+        return POOL * self.train.batch_pieces
+
+    def draw(self, number: int, epoch: int) -> tuple[Example, IntArray]:
+        """A sentence of a batch, with the steps whose states are encoded; now and then without its tags."""
+        rng = np.random.default_rng([self.train.seed, epoch, number])
+        example = self.examples[number]
+        if rng.random() < self.train.tag_dropout:
+            example = example.without_tags()
+        return example, self._steps(example, rng)
+
+    def _steps(self, example: Example, rng: np.random.Generator) -> IntArray:
+        if not self.model.graph_input and self.model.input == "sentence":
+            return np.zeros(1, dtype=np.int64)
+        if self.model.input == "state":
+            candidates = np.arange(example.n_steps)
+            n_wanted = self.train.states or len(candidates)
+            return np.sort(rng.choice(candidates, min(n_wanted, len(candidates)), replace=False))
+        # the steps at which a sentence model sees a new graph: the empty one, always, and those after an arc
+        fresh = np.flatnonzero(example.labels[:-1] != NO_NODE) + 1
+        n_wanted = self.train.states - 1 if self.train.states else len(fresh)
+        some = rng.choice(fresh, min(n_wanted, len(fresh)), replace=False) if len(fresh) else fresh
+        return np.concatenate([[0], np.sort(some)])
+
+    def _cost(self, example: Example) -> int:
+        """How many pieces a sentence encodes in one step."""
+        return encoded_pieces(example.features, self.model, self.train.states)
+
+
+def encoded_pieces(features: Features, model: ModelConfig, states: int = 0) -> int:
+    """The pieces that are encoded for a sentence: in training, or, with all states, in exact decoding."""
+    n_words = features.n_words
+    if model.input == "state":
+        return min(states or 2 * n_words, 2 * n_words) * (n_words + 3)
+    return features.n_pieces * (min(states or n_words, n_words) if model.graph_input else 1)
