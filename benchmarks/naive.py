@@ -1,13 +1,12 @@
 """Equations 4 and 5 of the paper word for word, with tensors of n × n × c: what `encoder.py` must equal, and be cheaper than.
 
-The weights are those of a `GraphEncoder`, used in place; letters of shapes as in `encoder.py`.
+The weights are those of a `GraphEncoder`, used in place and without dropout; letters of shapes as in `encoder.py`.
 """
 
 import math
 
 import torch
 from torch import Tensor
-from torch.nn import functional as F
 
 from graph2graph.encoder import GraphAttention, GraphEncoder, Layer, position_bucket
 
@@ -22,17 +21,16 @@ def attention(self: GraphAttention, x: Tensor, relations: Tensor, is_real: Tenso
     scores = query @ key.transpose(-1, -2) + torch.einsum("bhic,bijc->bhij", query, relation_keys)  # [B, h, n, n]
     scores = scores / math.sqrt(c) + bias
     weights = scores.masked_fill(~is_real[:, None, None], -math.inf).softmax(-1)
-    # Eq. 5: z_i = Σ_j a_ij (v_j + W2[r_ij]); dropout, in training, is on the attention to values alone, as in ours
-    context = F.dropout(weights, self.dropout, self.training) @ value  # [B, h, n, c]
-    context = context + torch.einsum("bhij,bijc->bhic", weights, relation_values)
+    # Eq. 5: z_i = Σ_j a_ij (v_j + W2[r_ij])
+    context = weights @ value + torch.einsum("bhij,bijc->bhic", weights, relation_values)  # [B, h, n, c]
     out: Tensor = self.output(context.transpose(1, 2).flatten(2))
     return out
 
 
 def layer(self: Layer, x: Tensor, relations: Tensor, is_real: Tensor, bias: Tensor | float = 0) -> Tensor:
     """[B, n, d] -> [B, n, d]."""
-    x = self.attention_norm(x + self.dropout(attention(self.attention, x, relations, is_real, bias)))
-    out: Tensor = self.outer_norm(x + self.dropout(self.outer(self.activation(self.inner(x)))))
+    x = self.attention_norm(x + attention(self.attention, x, relations, is_real, bias))
+    out: Tensor = self.outer_norm(x + self.outer(self.activation(self.inner(x))))
     return out
 
 
@@ -42,7 +40,7 @@ def encode(self: GraphEncoder, x: Tensor, relations: Tensor, is_real: Tensor) ->
     x = x + self.positions(distance)
     if self.segments is not None:
         x = x + self.segments.weight[0]
-    x = self.widen(self.dropout(self.norm(x)))
+    x = self.widen(self.norm(x))
     bias: Tensor | float = 0
     if self.position_bias is not None:
         buckets = position_bucket(distance - distance[:, None], self.position_bias.num_embeddings)

@@ -14,7 +14,10 @@ from hypothesis import HealthCheck, settings
 from graph2graph.cli import main
 
 ROOT = Path(__file__).parents[1]
+WEIGHTS = ROOT / ".weights"
 TREEBANKS = Path(os.environ.get("G2G_TREEBANKS", ROOT.parent / "shared" / "treebanks"))
+
+sys.path.append(str(ROOT / "benchmarks"))  # the naive forms that ours are compared with
 
 # A busy machine is no failure: examples may take their time.
 settings.register_profile("g2g", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -27,6 +30,18 @@ def treebanks() -> Path:
     if not TREEBANKS.is_dir():
         pytest.skip(f"treebanks are not there: {TREEBANKS} (set G2G_TREEBANKS)")
     return TREEBANKS
+
+
+@pytest.fixture(scope="session")
+def encoder_dir() -> Callable[[str], Path]:
+    """`encoder_dir("minilm-l6")` is the directory of a real encoder; the test is skipped where it was not fetched."""
+
+    def find(name: str) -> Path:
+        if not (WEIGHTS / name).is_dir():
+            pytest.skip(f"{WEIGHTS / name} is not there: python experiments/encoders.py {name}")
+        return WEIGHTS / name
+
+    return find
 
 
 class Result(NamedTuple):

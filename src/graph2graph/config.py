@@ -137,15 +137,20 @@ class Config(_Frozen):
         try:
             return cls.model_validate(values)
         except ValidationError as error:
-            first = error.errors()[0]
-            key = ".".join(str(part) for part in first["loc"])
-            message = "unknown key" if first["type"] == "extra_forbidden" else first["msg"]
-            raise DataError(f"{source}: {key}: {message}") from error
+            raise DataError(f"{source}: {problem(error)}") from error
 
     @classmethod
     def read(cls, path: Path) -> Self:
         """The settings in a JSON file."""
         return cls.parse(read_json(path), str(path))
+
+
+def problem(error: ValidationError) -> str:
+    """The first thing that is wrong with settings, in one line: key and reason."""
+    first = error.errors()[0]
+    key = ".".join(str(part) for part in first["loc"])
+    message = "unknown key" if first["type"] == "extra_forbidden" else first["msg"]
+    return f"{key}: {message}" if key else message
 
 
 def read_json(path: Path) -> Any:

@@ -39,6 +39,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from graph2graph.config import EncoderConfig
+from graph2graph.dropout import Dropout
 
 __all__ = ["EncoderConfig", "Graph", "GraphEncoder", "Layout"]
 
@@ -121,6 +122,27 @@ def _rearrange(rows: Tensor, index: Tensor, inverse: Tensor, unused: Tensor | No
     return out
 
 
+class _AddAt(torch.autograd.Function):
+    """Add values at some places of a matrix, in place; left to itself, autograd would copy all of its gradient twice."""
+
+    @staticmethod
+    def forward(ctx: Any, matrix: Tensor, places: Tensor, values: Tensor) -> Tensor:
+        ctx.save_for_backward(places)
+        ctx.mark_dirty(matrix)
+        matrix.view(-1).index_add_(0, places, values)
+        return matrix
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, Tensor]:
+        (places,) = ctx.saved_tensors
+        return gradient, None, gradient.flatten().index_select(0, places)
+
+
+def _add_at(matrix: Tensor, places: Tensor, values: Tensor) -> Tensor:
+    out: Tensor = _AddAt.apply(matrix, places, values)  # type: ignore[no-untyped-call]
+    return out
+
+
 class _Pairs(NamedTuple):
     """The pairs of positions that have a relation, once for each head: [E·h] each."""
 
@@ -133,7 +155,7 @@ class _Plan:
 
     def __init__(self, layout: Layout, n_heads: int, graph: Graph | None, n_relations: int) -> None:
         n_rows, width, device = layout.n_rows, layout.width, layout.places.device
-        self.n_rows, self.width = n_rows, width
+        self.width = width
         heads, parts = torch.arange(n_heads, device=device), torch.arange(3, device=device)  # parts: query, key, value
         # which token stands at each position, [B, 1, n]; padding takes the first of all, and nothing looks at it there
         tokens = torch.zeros(n_rows * width, dtype=torch.long, device=device)
@@ -149,7 +171,6 @@ class _Plan:
         self.packed_context = packed.flatten()
         is_padding = ~layout.is_real.repeat_interleave(n_heads, dim=0)  # [B·h, n]
         self.padding = is_padding.flatten().nonzero().squeeze(1)  # in B·h·n
-        self.hide_padding = torch.zeros(is_padding.shape, device=device).masked_fill(is_padding, -math.inf)[:, None]
         self.pairs = None
         if graph is not None:
             queries = (graph.rows[:, None] * n_heads + heads) * width + graph.queries[:, None]  # [E, h] in B·h·n
@@ -168,13 +189,13 @@ class GraphAttention(nn.Module):
         self.scale = 1 / math.sqrt(self.head_width)
         self.qkv = nn.Linear(config.width, 3 * config.width)
         self.output = nn.Linear(config.width, config.width)
-        self.dropout = config.attention_dropout
+        self.dropout = Dropout(config.attention_dropout)
         if config.relations:
             self.relation_keys = nn.Parameter(torch.zeros(config.relations, self.head_width))  # W1
             self.relation_values = nn.Parameter(torch.zeros(config.relations, self.head_width))  # W2
 
-    def forward(self, x: Tensor, plan: _Plan, position_bias: Tensor | None) -> Tensor:
-        """[N, d] -> [N, d]."""
+    def forward(self, x: Tensor, plan: _Plan, bias: Tensor | None) -> Tensor:
+        """[N, d] -> [N, d]; the bias is added to the scores, [B·h, 1 or n, n]."""
         c = self.head_width
         qkv = self.qkv(x).view(-1, c)  # [N·3·h, c]
         query, key, value = _rearrange(qkv, plan.spread, plan.packed).view(3, -1, plan.width, c)  # each [B·h, n, c]
@@ -182,15 +203,13 @@ class GraphAttention(nn.Module):
         scores = torch.bmm(query, key.transpose(1, 2))  # [B·h, n, n]
         if plan.pairs is not None:
             scores = self._relate_keys(scores, query, plan.pairs)
-        if position_bias is not None:
-            scores = (scores.view(plan.n_rows, *position_bias.shape) + position_bias).flatten(0, 1)
-        if len(plan.padding):
-            scores += plan.hide_padding
+        if bias is not None:
+            scores += bias
         attention = scores.softmax(-1)  # [B·h, n, n]
-        context = torch.bmm(F.dropout(attention, self.dropout, self.training), value).view(-1, c)  # [B·h·n, c]
+        context = torch.bmm(self.dropout(attention), value)  # [B·h, n, c]
         if plan.pairs is not None:
-            context = self._relate_values(context, attention, plan.pairs)
-        context = _rearrange(context, plan.packed_context, plan.spread_context, plan.padding)  # [N·h, c]
+            context += self._related_values(attention, plan.pairs)
+        context = _rearrange(context.view(-1, c), plan.packed_context, plan.spread_context, plan.padding)  # [N·h, c]
         out: Tensor = self.output(context.view(-1, self.n_heads * c))
         return out
 
@@ -198,17 +217,16 @@ class GraphAttention(nn.Module):
         """Add q_i·D1[r_ij] to the scores of the pairs that have a relation."""
         by_relation = query @ (self.relation_keys - self.relation_keys[:1]).T  # [B·h, n, k]
         of_pairs = by_relation.flatten().index_select(0, pairs.in_relations)  # [E·h]
-        return scores.flatten().index_add_(0, pairs.in_scores, of_pairs).view(scores.shape)
+        return _add_at(scores, pairs.in_scores, of_pairs)
 
-    def _relate_values(self, context: Tensor, attention: Tensor, pairs: _Pairs) -> Tensor:
-        """Add W2[0] + Σ_r mass[r]·D2[r] to what each position has gathered."""
-        n_relations = len(self.relation_values)
-        mass = attention.new_zeros(len(context), n_relations)  # [B·h·n, k]
-        mass[:, 0] = 1
+    def _related_values(self, attention: Tensor, pairs: _Pairs) -> Tensor:
+        """W2[0] + Σ_r mass_i[r]·D2[r] for each position i, [B·h, n, c]."""
+        none, n_relations = self.relation_values[:1], len(self.relation_values)
+        mass = attention.new_zeros(*attention.shape[:2], n_relations)  # [B·h, n, k]
+        mass[..., 0] = 1
         of_pairs = attention.flatten().index_select(0, pairs.in_scores)  # [E·h]
-        mass = mass.flatten().index_add(0, pairs.in_relations, of_pairs).view(-1, n_relations)
-        none = self.relation_values[:1]
-        return torch.addmm(context, mass, torch.cat([none, self.relation_values[1:] - none]))
+        mass = mass.flatten().index_add(0, pairs.in_relations, of_pairs).view(mass.shape)
+        return mass @ torch.cat([none, self.relation_values[1:] - none])
 
 
 class Layer(nn.Module):
@@ -222,11 +240,11 @@ class Layer(nn.Module):
         self.outer = nn.Linear(config.inner_width, config.width)
         self.outer_norm = nn.LayerNorm(config.width, eps=config.layer_norm_eps)
         self.activation = ACTIVATIONS[config.activation]
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
 
-    def forward(self, x: Tensor, plan: _Plan, position_bias: Tensor | None) -> Tensor:
+    def forward(self, x: Tensor, plan: _Plan, bias: Tensor | None) -> Tensor:
         """[N, d] -> [N, d]."""
-        x = self.attention_norm(x + self.dropout(self.attention(x, plan, position_bias)))
+        x = self.attention_norm(x + self.dropout(self.attention(x, plan, bias)))
         out: Tensor = self.outer_norm(x + self.dropout(self.outer(self.activation(self.inner(x)))))
         return out
 
@@ -241,7 +259,7 @@ class GraphEncoder(nn.Module):
         self.positions = nn.Embedding(config.max_positions, config.input_width)
         self.segments = nn.Embedding(config.n_segments, config.input_width) if config.n_segments else None
         self.norm = nn.LayerNorm(config.input_width, eps=config.layer_norm_eps)
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
         widen = config.input_width != config.width
         self.widen = nn.Linear(config.input_width, config.width) if widen else nn.Identity()
         self.position_bias = nn.Embedding(config.position_buckets, config.heads) if config.position_buckets else None
@@ -265,11 +283,17 @@ class GraphEncoder(nn.Module):
         """
         if lengths is None:
             lengths = torch.full(tokens.shape[:1], tokens.shape[1], device=tokens.device)
+        if int(lengths.max()) > self.config.max_positions:
+            raise ValueError(
+                f"rows of {int(lengths.max())} tokens: the encoder has {self.config.max_positions} positions"
+            )
+        if isinstance(graph, Tensor):
+            graph = Graph.from_dense(graph)
+        if graph is not None and bool((graph.relations >= self.config.relations).any()):
+            raise ValueError(f"a relation id of {int(graph.relations.max())}: the encoder has {self.config.relations}")
         layout = Layout(lengths, tokens.shape[1])
         flat_segments = None if segments is None else layout.pack(segments)
         vectors = self.words(layout.pack(tokens))
-        if isinstance(graph, Tensor):
-            graph = Graph.from_dense(graph)
         return layout.pad(self.encode(vectors, layout, segments=flat_segments, graph=graph))
 
     def encode(
@@ -290,16 +314,23 @@ class GraphEncoder(nn.Module):
             nothing = torch.zeros(0, dtype=torch.long, device=x.device)
             graph = Graph(nothing, nothing, nothing, nothing)
         plan = _Plan(layout, self.config.heads, graph if self.config.relations else None, self.config.relations)
-        bias = None if self.position_bias is None else self._position_bias(layout.width, self.position_bias)
+        bias = self._bias(layout)
         for layer in self.layers:
             x = layer(x, plan, bias)
         return x
 
-    def _position_bias(self, width: int, table: nn.Embedding) -> Tensor:
-        """The score that each head adds for the distance between two positions, [h, n, n]."""
-        offsets = torch.arange(width, device=table.weight.device)
-        bias: Tensor = table(position_bucket(offsets[None] - offsets[:, None], table.num_embeddings))
-        return bias.permute(2, 0, 1)
+    def _bias(self, layout: Layout) -> Tensor | None:
+        """What is added to the scores whatever the tokens are: -∞ for padding, and MPNet's value of a distance."""
+        bias: Tensor | None = None
+        if layout.n_tokens < layout.n_rows * layout.width:
+            hidden = ~layout.is_real.repeat_interleave(self.config.heads, dim=0)[:, None]  # [B·h, 1, n]
+            bias = torch.zeros(hidden.shape, device=hidden.device).masked_fill_(hidden, -math.inf)
+        if self.position_bias is not None:
+            offsets = torch.arange(layout.width, device=layout.places.device)
+            buckets = position_bucket(offsets - offsets[:, None], self.config.position_buckets)  # [n, n]
+            of_distance = self.position_bias(buckets).permute(2, 0, 1).repeat(layout.n_rows, 1, 1)  # [B·h, n, n]
+            bias = of_distance if bias is None else of_distance + bias
+        return bias
 
 
 def position_bucket(distance: Tensor, n_buckets: int, furthest: int = 128) -> Tensor:

@@ -21,6 +21,7 @@ from graph2graph.decoding.greedy import greedy
 from graph2graph.encoder import GraphEncoder
 from graph2graph.errors import DataError
 from graph2graph.models.features import Features, Featurizer
+from graph2graph.models.inputs import state_length
 from graph2graph.models.model import ParserModel, encoder_config
 from graph2graph.pieces import Pieces
 
@@ -51,7 +52,24 @@ class Vocabulary(NamedTuple):
                 f"expected one label for arcs from ROOT and for no others, found {', '.join(sorted(roots)) or 'none'}"
                 + (f", of which {', '.join(sorted(roots & others))} on other arcs too" if roots & others else "")
             )
+        if not others:
+            raise DataError("expected labels of arcs between words, found none: there are only sentences of one word")
         return cls(sorted(labels), sorted(found_tags), roots.pop())
+
+    @classmethod
+    def read(cls, path: Path) -> "Vocabulary":
+        """The vocabulary in a model's labels.json."""
+        values = read_json(path)
+        try:
+            labels, tags, root = values["labels"], values["tags"], values["root"]
+        except (KeyError, TypeError) as error:
+            raise DataError(f"{path}: expected labels, tags and root") from error
+        for name, value in (("labels", labels), ("tags", tags)):
+            if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+                raise DataError(f"{path}: {name}: expected a list of strings")
+        if root not in labels:
+            raise DataError(f"{path}: root: expected one of the labels, found {root!r}")
+        return cls(labels, tags, root)
 
 
 class Parser:
@@ -105,23 +123,14 @@ class Parser:
         if not path.is_dir():
             raise DataError(f"{path}: no such model directory")
         config = Config.read(path / "config.json")
-        values = read_json(path / "labels.json")
-        try:
-            vocabulary = Vocabulary(values["labels"], values["tags"], values["root"])
-            vocabulary.labels.index(vocabulary.root_label)
-        except (KeyError, TypeError, ValueError) as error:
-            raise DataError(f"{path / 'labels.json'}: expected labels, tags and root: {error}") from error
+        vocabulary = Vocabulary.read(path / "labels.json")
         pieces = Pieces.read(path, max_pieces=config.data.max_pieces)
+        if len(pieces) > config.model.encoder.vocab_size:
+            known = config.model.encoder.vocab_size
+            raise DataError(f"{path / 'tokenizer.json'}: {len(pieces)} pieces, of which the model knows only {known}")
         with torch.device("meta"):  # no time for starting values that are overwritten at once
             model = _model(config, vocabulary, pieces)
-        weights = pretrained.read_safetensors(path / "model.safetensors")
-        for name, parameter in model.state_dict().items():
-            if name not in weights:
-                raise DataError(f"{path / 'model.safetensors'}: {name} is missing")
-            if weights[name].shape != parameter.shape:
-                shapes = f"{list(weights[name].shape)}; expected {list(parameter.shape)}"
-                raise DataError(f"{path / 'model.safetensors'}: {name} has shape {shapes}")
-        model.load_state_dict({name: weight.float() for name, weight in weights.items()}, assign=True)
+        _load_weights(model, path / "model.safetensors")
         return cls(config, vocabulary, pieces, model)
 
     def save(self, directory: str | os.PathLike[str], *, half: bool = False) -> None:
@@ -146,7 +155,7 @@ class Parser:
         while window := list(islice(stream, WINDOW)):
             features = [self.featurizer(sentence) for sentence in window]
             for sentence, feature in zip(window, features, strict=True):
-                if feature.is_long:
+                if self._is_long(feature):
                     _warn_long(sentence, self.config.model.encoder)
             parsed: dict[int, Sentence] = {}
             for batch in _batches(features, budget):
@@ -156,6 +165,26 @@ class Parser:
                     labels = [self.vocabulary.labels[label] for label in states.labels[row, 1:n_nodes]]
                     parsed[number] = window[number].with_tree(states.heads[row, 1:n_nodes].tolist(), labels)
             yield from (parsed[number] for number in range(len(window)))
+
+    def _is_long(self, feature: Features) -> bool:
+        """Whether the encoder is too short for a sentence, so that it is seen in parts."""
+        model = self.config.model
+        if model.input == "sentence":
+            return feature.is_long
+        return state_length(feature.n_words, graph=model.graph_input) > model.encoder.max_positions
+
+
+def _load_weights(model: ParserModel, path: Path) -> None:
+    """Give a model the weights in a file, which must be all of its own and no others."""
+    weights, expected = pretrained.read_safetensors(path), model.state_dict()
+    for name, parameter in expected.items():
+        if name not in weights:
+            raise DataError(f"{path}: {name} is missing")
+        if weights[name].shape != parameter.shape:
+            raise DataError(f"{path}: {name} has shape {list(weights[name].shape)}; expected {list(parameter.shape)}")
+    if unknown := sorted(weights.keys() - expected.keys()):
+        raise DataError(f"{path}: {unknown[0]} is not a weight of this model; config.json describes another one")
+    model.load_state_dict({name: weight.float() for name, weight in weights.items()}, assign=True)
 
 
 def _write(path: Path, content: bytes) -> None:

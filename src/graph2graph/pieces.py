@@ -1,11 +1,13 @@
 """Words -> word pieces, by the tokeniser that belongs to the encoder."""
 
 import json
+import unicodedata
 from collections.abc import Iterable
 from pathlib import Path
 
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 
+from graph2graph.config import read_json
 from graph2graph.errors import DataError
 
 _SPECIAL = {
@@ -14,6 +16,9 @@ _SPECIAL = {
     "mask": ("[MASK]", "<mask>"),
     "unknown": ("[UNK]", "<unk>"),
 }
+
+
+_BERT_SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 
 
 class Pieces:
@@ -59,7 +64,7 @@ class Pieces:
                 tokenizer = Tokenizer.from_file(str(path))
             elif vocab.exists():
                 path = vocab
-                tokenizer = _bert_tokenizer(vocab, _lowercases(directory))
+                tokenizer = _bert_tokenizer(vocab, directory / "tokenizer_config.json")
             else:
                 raise DataError(f"{directory}: no tokeniser; expected tokenizer.json or vocab.txt")
         except DataError:
@@ -70,14 +75,21 @@ class Pieces:
 
     @classmethod
     def train(cls, forms: Iterable[str], *, vocab_size: int = 8000, max_pieces: int = 32) -> "Pieces":
-        """A WordPiece vocabulary learnt from a treebank, for a parser without pretrained encoder."""
-        tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]"))
+        """A WordPiece vocabulary learnt from a treebank, for a parser without pretrained encoder; always the same one."""
+        words = [word for form in forms for word in unicodedata.normalize("NFC", form).split()]
+        # The trainer numbers letters in the order of its hash table and breaks ties by number; so they are numbered here.
+        letters = sorted({word[0] for word in words}) + sorted({f"##{letter}" for word in words for letter in word[1:]})
+        trainer = trainers.WordPieceTrainer(
+            vocab_size=vocab_size, special_tokens=[*_BERT_SPECIAL, *letters], show_progress=False
+        )
+        trained = Tokenizer(models.WordPiece(unk_token="[UNK]"))
+        trained.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+        trained.train_from_iterator(words, trainer)
+        tokenizer = Tokenizer(models.WordPiece(trained.get_vocab(with_added_tokens=True), unk_token="[UNK]"))
+        tokenizer.add_special_tokens(_BERT_SPECIAL)
         tokenizer.normalizer = normalizers.NFC()
         tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
         tokenizer.decoder = decoders.WordPiece()
-        special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-        trainer = trainers.WordPieceTrainer(vocab_size=vocab_size, special_tokens=special, show_progress=False)
-        tokenizer.train_from_iterator(forms, trainer)
         return cls(tokenizer, source="training", max_pieces=max_pieces)
 
 
@@ -88,13 +100,15 @@ def _first_id(tokenizer: Tokenizer, tokens: tuple[str, ...], source: str) -> int
     raise DataError(f"{source}: the vocabulary has no {' or '.join(tokens)}")
 
 
-def _lowercases(directory: Path) -> bool:
-    path = directory / "tokenizer_config.json"
-    return bool(json.loads(path.read_text(encoding="utf-8")).get("do_lower_case", True)) if path.exists() else True
-
-
-def _bert_tokenizer(vocab: Path, lowercase: bool) -> Tokenizer:
+def _bert_tokenizer(vocab: Path, config: Path) -> Tokenizer:
+    """BERT's own: an uncased one unless the config says otherwise."""
+    settings = read_json(config) if config.exists() else {}
     tokenizer = Tokenizer(models.WordPiece.from_file(str(vocab), unk_token="[UNK]"))
-    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=lowercase)
+    tokenizer.add_special_tokens([token for token in _BERT_SPECIAL if tokenizer.token_to_id(token) is not None])
+    tokenizer.normalizer = normalizers.BertNormalizer(
+        lowercase=settings.get("do_lower_case", True),
+        strip_accents=settings.get("strip_accents"),
+        handle_chinese_chars=settings.get("tokenize_chinese_chars", True),
+    )
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     return tokenizer

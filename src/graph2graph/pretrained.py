@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from pydantic import ValidationError
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
-from graph2graph.config import EncoderConfig, read_json
+from graph2graph.config import EncoderConfig, problem, read_json
 from graph2graph.encoder import GraphEncoder
 from graph2graph.errors import DataError
 
@@ -60,71 +61,80 @@ _MPNET_LAYER = {
     "output.dense": "outer",
     "output.LayerNorm": "outer_norm",
 }
-_KEY = re.compile(r"(?:encoder|transformer)\.layer\.(\d+)\.(.+)\.(weight|bias)")
+_LAYER = _BERT_LAYER | _DISTILBERT_LAYER | _MPNET_LAYER
+_LAYER_KEY = re.compile(r"(?:encoder|transformer)\.layer\.(\d+)\.(.+)\.(weight|bias)")
+_PREFIX = re.compile(r"^(bert|roberta|distilbert|electra|mpnet)\.")
+
+# Ours -> theirs in config.json; DistilBERT has names of its own.
+_CONFIG = {
+    "vocab_size": "vocab_size",
+    "width": "hidden_size",
+    "layers": "num_hidden_layers",
+    "heads": "num_attention_heads",
+    "inner_width": "intermediate_size",
+    "activation": "hidden_act",
+    "dropout": "hidden_dropout_prob",
+    "attention_dropout": "attention_probs_dropout_prob",
+    "layer_norm_eps": "layer_norm_eps",
+}
+_DISTILBERT_CONFIG = _CONFIG | {
+    "width": "dim",
+    "layers": "n_layers",
+    "heads": "n_heads",
+    "inner_width": "hidden_dim",
+    "activation": "activation",
+    "dropout": "dropout",
+    "attention_dropout": "attention_dropout",
+}
+_DEFAULTS: dict[str, Any] = {"activation": "gelu", "dropout": 0.1, "attention_dropout": 0.1, "layer_norm_eps": 1e-12}
+
+_HUB_FILES = ["config.json", "tokenizer.json", "tokenizer_config.json", "vocab.txt", "model*.safetensors*"]
+_OLD_FILES = "pytorch_model*.bin"
 
 
 def find(name: str | os.PathLike[str]) -> Path:
-    """The directory of an encoder: a local path as it is, else a name on the Hugging Face hub, downloaded once."""
-    path = Path(name)
+    """The directory of an encoder: a local one if there is one, else that of a name on the Hugging Face hub, fetched once."""
+    path, text = Path(name).expanduser(), str(name)
     if path.is_dir():
         return path
-    if path.exists() or os.sep in str(name).strip(os.sep).replace("/", os.sep, 1).replace(os.sep, "", 1):
-        raise DataError(f"{name}: not a directory; expected config.json and model.safetensors in it")
+    # A name on the hub is "model" or "owner/model"; anything else is a path that leads nowhere.
+    if path.exists() or text.startswith((".", "/", "~")) or text.count("/") > 1:
+        raise DataError(f"{name}: not a directory; expected one with config.json and model.safetensors")
     try:
         from huggingface_hub import snapshot_download
     except ImportError as error:
         raise DataError(f"{name}: no such directory; names on the hub need pip install 'graph2graph[hub]'") from error
-    wanted = ["config.json", "tokenizer*", "vocab*", "merges.txt", "special_tokens_map.json", "*.safetensors*"]
     try:
-        return Path(snapshot_download(str(name), allow_patterns=wanted))
+        found = Path(snapshot_download(text, allow_patterns=_HUB_FILES))
+        if not any(found.glob("model*.safetensors")):
+            found = Path(snapshot_download(text, allow_patterns=[*_HUB_FILES, _OLD_FILES]))
     except Exception as error:  # whatever the hub or the network says, the user needs one line
-        raise DataError(
-            f"{name}: no such directory, and not to be had from the hub: {str(error).splitlines()[0]}"
-        ) from error
+        raise DataError(f"{name}: no such directory, and not to be had from the hub: {_line(error)}") from error
+    return found
 
 
 def read_config(directory: Path) -> EncoderConfig:
     """The shape of the encoder in a directory."""
     path = directory / "config.json"
-    theirs = read_json(path)
-    kind = theirs.get("model_type") if isinstance(theirs, dict) else None
-    if kind not in ARCHITECTURES:
-        raise DataError(f"{path}: model_type {kind!r} is not supported; expected one of {', '.join(ARCHITECTURES)}")
-    if theirs.get("position_embedding_type", "absolute") != "absolute":
-        raise DataError(f"{path}: position_embedding_type {theirs['position_embedding_type']!r} is not supported")
-    # DistilBERT has names of its own.
-    names = {"width": "dim", "layers": "n_layers", "heads": "n_heads", "inner_width": "hidden_dim"}
-    activation, dropout, attention_dropout = "activation", "dropout", "attention_dropout"
-    if kind != "distilbert":
-        names = {
-            "width": "hidden_size",
-            "layers": "num_hidden_layers",
-            "heads": "num_attention_heads",
-            "inner_width": "intermediate_size",
-        }
-        activation, dropout, attention_dropout = "hidden_act", "hidden_dropout_prob", "attention_probs_dropout_prob"
+    theirs = _read_theirs(path)
+    kind = theirs["model_type"]
+    values = dict(_DEFAULTS)
+    for ours, name in (_DISTILBERT_CONFIG if kind == "distilbert" else _CONFIG).items():
+        if name in theirs:
+            values[ours] = theirs[name]
+        elif ours not in values:
+            raise DataError(f"{path}: key {name!r} is missing")
+    positions = theirs.get("max_position_embeddings", 512)
+    values["max_positions"] = positions - _position_offset(theirs) if isinstance(positions, int) else positions
+    values["n_segments"] = 0 if kind in ("distilbert", "mpnet") else theirs.get("type_vocab_size", 2)
+    if kind == "electra":
+        values["embedding_width"] = theirs.get("embedding_size", 128)
+    if kind == "mpnet":
+        values["position_buckets"] = theirs.get("relative_attention_num_buckets", 32)
     try:
-        values: dict[str, Any] = {ours: theirs[name] for ours, name in names.items()}
-        values["vocab_size"] = theirs["vocab_size"]
-        values["max_positions"] = theirs.get("max_position_embeddings", 512) - _position_offset(theirs)
-        values["embedding_width"] = theirs.get("embedding_size") if kind == "electra" else None
-    except KeyError as error:
-        raise DataError(f"{path}: key {error.args[0]!r} is missing") from error
-    segments = {"distilbert": 0, "mpnet": 0}.get(kind, theirs.get("type_vocab_size", 2))
-    try:
-        return EncoderConfig(
-            **values,
-            n_segments=segments,
-            position_buckets=theirs.get("relative_attention_num_buckets", 32) if kind == "mpnet" else 0,
-            layer_norm_eps=theirs.get("layer_norm_eps", 1e-12),
-            activation=theirs.get(activation, "gelu"),
-            dropout=theirs.get(dropout, 0.1),
-            attention_dropout=theirs.get(attention_dropout, 0.1),
-        )
-    except ValueError as error:
-        raise DataError(
-            f"{path}: {str(error).splitlines()[2].strip() if len(str(error).splitlines()) > 2 else error}"
-        ) from error
+        return EncoderConfig(**values)
+    except ValidationError as error:
+        raise DataError(f"{path}: {problem(error)}") from error
 
 
 def load(directory: Path, config: EncoderConfig) -> GraphEncoder:
@@ -132,48 +142,91 @@ def load(directory: Path, config: EncoderConfig) -> GraphEncoder:
 
     What the pretrained model has not (relations, further segments) starts small.
     """
+    has = read_config(directory)
+    if config.layers > has.layers:
+        raise DataError(f"{directory}: {config.layers} layers asked for; it has {has.layers}")
     encoder = GraphEncoder(config)
-    weights = _translated(_read(directory), _position_offset(read_json(directory / "config.json")))
-    for name, ours in encoder.state_dict().items():
-        if ".relation_" in name or (name == "segments.weight" and name not in weights):
-            continue
+    weights = _translated(_read(directory), _position_offset(_read_theirs(directory / "config.json")))
+    if not has.n_segments:
+        weights["segments.weight"] = torch.zeros(0, config.input_width)
+    for name, ours in _places(encoder).items():
         if name not in weights:
-            raise DataError(f"{directory}: no weights for {name}; does it have {config.layers} layers?")
+            raise DataError(f"{directory}: no weights for {name}")
         theirs = weights[name]
-        if name == "segments.weight" and len(theirs) != len(ours):
-            n_rows = min(len(theirs), len(ours))
-            ours[:n_rows] = theirs[:n_rows]
-        elif theirs.shape != ours.shape:
+        if name == "segments.weight":  # those that both have
+            ours, theirs = ours[: len(theirs)], theirs[: len(ours)]
+        if theirs.shape != ours.shape:
             raise DataError(f"{directory}: {name} has shape {list(theirs.shape)}; expected {list(ours.shape)}")
-        else:
-            ours.copy_(theirs)
+        ours.copy_(theirs)
     return encoder
+
+
+def _places(encoder: GraphEncoder) -> dict[str, Tensor]:
+    """Where pretrained weights go: our parameters by name, query, key and value apart, without those of relations."""
+    places: dict[str, Tensor] = {}
+    for name, parameter in encoder.state_dict().items():
+        if ".qkv." in name:
+            places |= {name.replace("qkv", part): third for part, third in zip("qkv", parameter.chunk(3))}
+        elif ".relation_" not in name:
+            places[name] = parameter
+    return places
+
+
+def _translated(weights: dict[str, Tensor], position_offset: int) -> dict[str, Tensor]:
+    """Their weights under our names; those of heads and the like are left out."""
+    ours: dict[str, Tensor] = {}
+    for key, tensor in weights.items():
+        key = _PREFIX.sub("", key).replace(".gamma", ".weight").replace(".beta", ".bias")  # names of the first BERTs
+        stem, _, kind = key.rpartition(".")
+        if key in _EMBEDDINGS:
+            ours[_EMBEDDINGS[key]] = tensor
+        elif stem in _EMBEDDINGS:
+            ours[f"{_EMBEDDINGS[stem]}.{kind}"] = tensor
+        elif (match := _LAYER_KEY.fullmatch(key)) and match[2] in _LAYER:
+            ours[f"layers.{match[1]}.{_LAYER[match[2]]}.{kind}"] = tensor
+    if "positions.weight" in ours:
+        ours["positions.weight"] = ours["positions.weight"][position_offset:]
+    return ours
 
 
 def _position_offset(theirs: Mapping[str, Any]) -> int:
     """RoBERTa and MPNet count positions from the one after their padding id; ours always from 0."""
-    offset = theirs.get("pad_token_id", 1) + 1
-    return offset if theirs["model_type"] in ("roberta", "xlm-roberta", "camembert", "mpnet") else 0
+    padding = theirs.get("pad_token_id")
+    if theirs["model_type"] == "mpnet" or padding is None:
+        padding = 1
+    return padding + 1 if theirs["model_type"] in ("roberta", "xlm-roberta", "camembert", "mpnet") else 0
+
+
+# ---------------------------------------------------------------------- files
+
+
+def _read_theirs(path: Path) -> dict[str, Any]:
+    """config.json, of an architecture that we know."""
+    theirs = read_json(path)
+    kind = theirs.get("model_type") if isinstance(theirs, dict) else None
+    if kind not in ARCHITECTURES:
+        raise DataError(f"{path}: model_type {kind!r} is not supported; expected one of {', '.join(ARCHITECTURES)}")
+    if theirs.get("position_embedding_type", "absolute") != "absolute":
+        raise DataError(f"{path}: position_embedding_type {theirs['position_embedding_type']!r} is not supported")
+    return dict(theirs)
 
 
 def _read(directory: Path) -> dict[str, Tensor]:
-    files = sorted(directory.glob("*.safetensors"))
-    if (directory / "model.safetensors").exists():
-        files = [directory / "model.safetensors"]
+    """All weights of a directory: one file, its shards, or an old one."""
+    one, index = directory / "model.safetensors", directory / "model.safetensors.index.json"
+    if one.exists():
+        return read_safetensors(one)
     weights: dict[str, Tensor] = {}
-    for file in files:
-        weights |= read_safetensors(file)
-    if files:
+    if index.exists():
+        for shard in sorted(set(read_json(index).get("weight_map", {}).values())):
+            weights |= read_safetensors(directory / shard)
         return weights
-    old = directory / "pytorch_model.bin"
-    if not old.exists():
+    for old in sorted(directory.glob(_OLD_FILES)):
+        warnings.warn(f"{old}: an old format, read without running anything in it; safetensors is safer", stacklevel=3)
+        weights |= _read_old(old)
+    if not weights:
         raise DataError(f"{directory}: no weights; expected model.safetensors")
-    warnings.warn(f"{old}: an old format, read without running anything in it; safetensors is safer", stacklevel=3)
-    try:
-        state: dict[str, Tensor] = torch.load(old, map_location="cpu", weights_only=True)
-    except Exception as error:  # the reader raises many kinds, all meaning that the file is not what it should be
-        raise DataError(f"{old}: cannot be read: {str(error).splitlines()[0]}") from error
-    return state
+    return weights
 
 
 def read_safetensors(path: Path) -> dict[str, Tensor]:
@@ -187,32 +240,13 @@ def read_safetensors(path: Path) -> dict[str, Tensor]:
         raise DataError(f"{path}: broken or truncated: {error}") from error
 
 
-def _translated(weights: dict[str, Tensor], position_offset: int) -> dict[str, Tensor]:
-    """Their weights under our names, query, key and value of a layer joined."""
-    ours: dict[str, Tensor] = {}
-    parts: dict[str, Tensor] = {}
-    prefix = re.compile(r"^(bert|roberta|distilbert|electra|mpnet|camembert)\.")
-    layer_names = _BERT_LAYER | _DISTILBERT_LAYER | _MPNET_LAYER
-    for key, tensor in weights.items():
-        key = (
-            prefix.sub("", key)
-            .replace("LayerNorm.gamma", "LayerNorm.weight")
-            .replace("LayerNorm.beta", "LayerNorm.bias")
-        )
-        stem, _, kind = key.rpartition(".")
-        if key in _EMBEDDINGS:
-            ours[_EMBEDDINGS[key]] = tensor
-        elif stem in _EMBEDDINGS:
-            ours[f"{_EMBEDDINGS[stem]}.{kind}"] = tensor
-        elif (match := _KEY.fullmatch(key)) and match[2] in layer_names:
-            parts[f"layers.{match[1]}.{layer_names[match[2]]}.{kind}"] = tensor
-    if "positions.weight" in ours:
-        ours["positions.weight"] = ours["positions.weight"][position_offset:]
-    for key, tensor in parts.items():
-        if ".attention.q." in key:
-            joined = [parts.get(key.replace(".attention.q.", f".attention.{part}.")) for part in "qkv"]
-            if all(part is not None for part in joined):
-                ours[key.replace(".attention.q.", ".attention.qkv.")] = torch.cat([p for p in joined if p is not None])
-        elif ".attention.k." not in key and ".attention.v." not in key:
-            ours[key] = tensor
-    return ours
+def _read_old(path: Path) -> dict[str, Tensor]:
+    try:
+        return dict(torch.load(path, map_location="cpu", weights_only=True))
+    except Exception as error:  # the reader raises many kinds, all meaning that the file is not what it should be
+        raise DataError(f"{path}: cannot be read: {_line(error)}") from error
+
+
+def _line(error: Exception) -> str:
+    """The first line of what an error says."""
+    return (str(error).splitlines() or [type(error).__name__])[0]

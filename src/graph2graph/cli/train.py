@@ -143,14 +143,14 @@ def _train(request: "Request") -> None:
 
     def note(message: str) -> None:
         if processes.is_first:
-            console.print(message, highlight=False)
+            console.print(message, highlight=False, markup=False, soft_wrap=True)
 
     def show(message: Warning | str, *_: object, **__: object) -> None:
         note(f"note: {message}")
 
     try:
         with warnings.catch_warnings(), _Watch(console, enabled=processes.is_first) as watch:
-            warnings.showwarning = show  # type: ignore[assignment]
+            warnings.showwarning = show
             run(request, processes=processes, observer=watch, note=note)
     except KeyboardInterrupt:
         note(f"stopped; the same command with --resume goes on from the last checkpoint in {request.output}")
@@ -184,17 +184,20 @@ class _Watch:
     def __exit__(self, *_: object) -> None:
         self.progress.stop()
 
+    def _say(self, message: str) -> None:
+        self.console.print(message, highlight=False, soft_wrap=True)
+
     def planned(self, plan: "Plan", resumed_at: int) -> None:
         """Say what is planned."""
         if self.enabled:
             self.progress.update(self.task, total=plan.n_steps, completed=resumed_at)
             scored = f"{plan.eval_sentences:,} sentences of" if plan.eval_sentences else "all of"
-            self.console.print(
+            self._say(
                 f"plan: {plan.n_steps:,} steps, about {plan.seconds / 60:.0f} minutes "
                 f"({1 / plan.seconds_a_piece:,.0f} pieces a second); {scored} the development set after each epoch"
             )
             if resumed_at:
-                self.console.print(f"going on after step {resumed_at:,}")
+                self._say(f"going on after step {resumed_at:,}")
 
     def stepped(self, step: int, loss: float) -> None:
         """Move the bar."""
@@ -205,4 +208,4 @@ class _Watch:
         """A line for each scoring."""
         mark = " *" if best else ""
         loss = f"loss {self.loss:.3f}, " if self.loss is not None else ""
-        self.console.print(f"epoch {epoch}, step {step:,}: {loss}UAS {scores.uas:.2f}, LAS {scores.las:.2f}{mark}")
+        self._say(f"epoch {epoch}, step {step:,}: {loss}UAS {scores.uas:.2f}, LAS {scores.las:.2f}{mark}")

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from graph2graph.models.features import Features
+from graph2graph.models.features import OUTSIDE, Features
 from graph2graph.models.memory import Memory
 from graph2graph.models.model import Encodings, ParserModel
 from graph2graph.transitions import Action, IntArray, States
@@ -23,13 +23,14 @@ def greedy(model: ParserModel, features: Sequence[Features]) -> States:
     memory = Memory(model, features) if model.config.input == "state" else None
     encodings: Encodings | None = None
     stale = np.ones(len(states), dtype=np.bool_)
+    parts = list(features)  # what of each sentence is to be encoded next: all of it, then what the last arc has changed
     while len(rows := (~states.is_final).nonzero()[0]):
         if memory is not None:
             encodings = model.encode(states.take(rows), [], vectors=memory.vectors, owners=rows)
             encoded = np.arange(len(rows))
         else:
             if len(wanted := rows[stale[rows]]):
-                encodings = _refresh(model, states, features, wanted, encodings)
+                encodings = _refresh(model, states, [parts[row] for row in wanted], wanted, encodings)
                 stale[wanted] = False
             encoded = rows
         assert encodings is not None
@@ -44,6 +45,10 @@ def greedy(model: ParserModel, features: Sequence[Features]) -> States:
             memory.advance(states, rows, actions, labels, focus)
         elif model.config.graph_input:
             stale[rows] = (actions == Action.LEFT_ARC) | (actions == Action.RIGHT_ARC)
+            dependents = np.where(actions == Action.LEFT_ARC, focus[:, 0], focus[:, 1])
+            for row, dependent in zip(rows.tolist(), dependents.tolist(), strict=True):
+                if stale[row] and features[row].is_long:
+                    parts[row] = features[row].around(dependent)
     return states
 
 
@@ -65,8 +70,8 @@ def _labels(
 def _refresh(
     model: ParserModel, states: States, features: Sequence[Features], rows: IntArray, old: Encodings | None
 ) -> Encodings:
-    """Encode some rows of a sentence model again; the others keep the vectors they have."""
-    new = model.encode(states.take(rows), [features[row] for row in rows])
+    """Encode some rows of a sentence model again, or parts of them; all else keeps the vectors it has."""
+    new = model.encode(states.take(rows), features)
     if not model.config.graph_input:
         return model.project(new)  # the one and only encoding
     n_states, width = len(states), new.places.shape[1]
@@ -76,5 +81,9 @@ def _refresh(
         places = torch.arange(n_states * width, device=model.device).view(n_states, width)
         places[:, -1] = n_states * width
         old = Encodings(vectors, places, places[:, 0])
-    old.vectors[old.places[model.tensor(rows), :-1].flatten()] = new.vectors[new.places[:, :-1].flatten()]
+    is_new = np.zeros((len(rows), width), dtype=np.bool_)
+    for row, feature in enumerate(features):
+        is_new[row, : len(feature.row_of)] = feature.row_of != OUTSIDE
+    chosen = model.tensor(is_new)
+    old.vectors[old.places[model.tensor(rows)][chosen]] = new.vectors[new.places[chosen]]
     return old

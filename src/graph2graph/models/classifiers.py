@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from graph2graph.dropout import Dropout
 from graph2graph.models.history import N_ACTIONS
 
 
@@ -24,7 +25,7 @@ class Classifier(nn.Module):
         self.history = nn.Linear(history, hidden, bias=False) if history else None
         self.bias = nn.Parameter(torch.zeros(hidden))
         self.out = nn.Linear(hidden, n_out)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
 
     def project(self, vectors: Tensor) -> list[Tensor]:
         """The first layer's part for each slot, of every vector: [V, d] -> [V, hidden] each."""

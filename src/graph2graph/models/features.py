@@ -34,7 +34,7 @@ class Features:
     pieces: IntArray  # [n + 1] first piece of each node
     tags: IntArray  # [n + 1]
     rows: list[Row]
-    row_of: IntArray  # [n + 1] the row that represents each node
+    row_of: IntArray  # [n + 1] the row that represents each node, OUTSIDE if none does
     n_pieces: int = field(default=0)  # in all rows, CLS, ROOT and SEP counted
 
     @property
@@ -46,6 +46,17 @@ class Features:
     def is_long(self) -> bool:
         """Whether the sentence does not fit the encoder."""
         return len(self.rows) > 1
+
+    def around(self, node: int) -> "Features":
+        """The sentence cut down to the rows that hold a node; what they do not represent has no row.
+
+        An arc changes the input of these rows and no others: it adds a label to its dependent and a relation to that.
+        """
+        kept = np.array([row.columns[node] != OUTSIDE for row in self.rows])
+        numbers = np.where(kept, np.cumsum(kept) - 1, OUTSIDE)
+        return replace(
+            self, rows=[row for row, keep in zip(self.rows, kept, strict=True) if keep], row_of=numbers[self.row_of]
+        )
 
     def without_tags(self) -> "Features":
         """The same sentence as if it had no tags."""
@@ -64,12 +75,13 @@ class Featurizer:
 
     def __call__(self, sentence: conllu.Sentence) -> Features:
         """The features of one sentence."""
-        of_words = [self.pieces.of(row[conllu.FORM]) for row in sentence.rows]
+        room = self.max_positions - 3  # for CLS, ROOT and SEP
+        of_words = [self.pieces.of(row[conllu.FORM])[:room] for row in sentence.rows]
         tags = np.zeros(len(of_words) + 1, dtype=np.int64)
         if self.tag_column is not None:
             tags[1:] = [self.tag_ids.get(row[self.tag_column], 0) for row in sentence.rows]
         sizes = np.array([len(pieces) for pieces in of_words], dtype=np.int64)
-        windows = _windows(sizes, self.max_positions - 3)
+        windows = _windows(sizes, room)
         rows = [self._row(of_words, tags, sizes, first, last) for first, last in windows]
         middles = np.array([(first + last - 1) / 2 for first, last in windows])
         words = np.arange(len(of_words))

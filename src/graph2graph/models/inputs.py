@@ -27,7 +27,7 @@ class SentenceInput:
     tags: IntArray  # [N]
     labels: IntArray  # [N] 0 none, else 1 + label
     roots: IntArray  # [R] where ROOT stands, in N
-    places: IntArray  # [B, m] where each node stands, in N
+    places: IntArray  # [B, m] where each node stands, in N; any number for one that no row represents
     cls_places: IntArray  # [B]
     graph: Entries | None
 
@@ -149,6 +149,11 @@ def state_input(
         cls_places=starts,
         graph=entries,
     )
+
+
+def state_length(n_words: int, *, graph: bool) -> int:
+    """How long the row of a state is, if the encoder has room for it."""
+    return n_words + (4 if graph else 3)  # ROOT, CLS, SEP; and SEP
 
 
 def _kept(states: States, is_deleted: IntArray, room: int) -> tuple[IntArray, IntArray, IntArray]:

@@ -16,6 +16,7 @@ from torch.nn import functional as F
 from graph2graph import relations
 from graph2graph.config import EncoderConfig, ModelConfig
 from graph2graph.encoder import Graph, GraphEncoder, Layout
+from graph2graph.errors import DataError
 from graph2graph.models.classifiers import Classifier, Exist, Relation
 from graph2graph.models.composition import Composition
 from graph2graph.models.features import Features
@@ -59,6 +60,8 @@ class ParserModel(nn.Module):
         encoder: GraphEncoder | None = None,
     ) -> None:
         super().__init__()
+        if config.input == "sentence" and (config.history or config.composition or config.output == "cls"):
+            raise DataError("model: history, composition and output cls belong to state models, not to input sentence")
         self.config, self.n_labels, self.root_label, self.cls_sep = config, n_labels, root_label, cls_sep
         self.encoder = encoder or GraphEncoder(config.encoder)
         width, input_width = config.encoder.width, config.encoder.input_width

@@ -1,8 +1,9 @@
 """Checkpoints: complete, atomic, checked when read; no pickle.
 
-A checkpoint is one safetensors file: weights, the optimiser's moments and the random states as tensors, everything else as
-JSON in its header, with a checksum of the tensors. It appears under its name only when it has reached the disk. The last two
-are kept; one that cannot be read is passed over for the one before, with a warning.
+A checkpoint is one safetensors file: weights and the optimiser's moments as tensors, everything else as JSON in its header,
+with a checksum of the tensors. Random numbers need no place in it: they follow from the seed and the step. It appears under its
+name only when it has reached the disk. The last two are kept; one that cannot be read is passed over for the one before, with
+a warning.
 """
 
 import json
@@ -28,8 +29,6 @@ def save(
     step: int,
     model: nn.Module,
     optimiser: torch.optim.Optimizer,
-    *,
-    random_states: Tensor,
     progress: dict[str, Any],
 ) -> None:
     """Write the checkpoint of this step and drop those older than the last two."""
@@ -38,7 +37,6 @@ def save(
     for parameter, state in optimiser.state.items():
         for key, value in state.items():
             tensors[f"optimiser.{key}.{names[id(parameter)]}"] = value
-    tensors["random"] = random_states
     tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
     header = {"progress": json.dumps(progress), "checksum": _checksum(tensors)}
     directory.mkdir(parents=True, exist_ok=True)
@@ -73,8 +71,8 @@ def load(directory: Path) -> tuple[dict[str, Tensor], dict[str, Any]] | None:
     return None
 
 
-def restore(tensors: dict[str, Tensor], model: nn.Module, optimiser: torch.optim.Optimizer) -> Tensor:
-    """Put weights and moments back; return the random states."""
+def restore(tensors: dict[str, Tensor], model: nn.Module, optimiser: torch.optim.Optimizer) -> None:
+    """Put weights and moments back."""
     model.load_state_dict({name[6:]: tensor for name, tensor in tensors.items() if name.startswith("model.")})
     for name, parameter in model.named_parameters():
         state = {}
@@ -84,7 +82,6 @@ def restore(tensors: dict[str, Tensor], model: nn.Module, optimiser: torch.optim
                 state[key] = value if key == "step" else value.to(parameter.device)
         if state:
             optimiser.state[parameter] = state
-    return tensors["random"]
 
 
 def _checksum(tensors: dict[str, Tensor]) -> str:

@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from graph2graph import scoring
+from graph2graph import dropout, scoring
 from graph2graph.conllu import Sentence
 from graph2graph.errors import DataError
 from graph2graph.models.model import ParserModel
@@ -33,6 +33,7 @@ from graph2graph.training.sampling import Sampler
 from graph2graph.transitions import IntArray
 
 LOG_EVERY = 20  # steps
+DRAW_EVERY = 60  # seconds
 
 
 class TeacherForcing(nn.Module):
@@ -89,13 +90,12 @@ class Trainer:
         self.metrics = Metrics(output / "metrics.jsonl", tensorboard=self.config.tensorboard and processes.is_first)
         self.plan: Plan | None = None
         self.scores: scoring.Scores | None = None
-        self.last_checkpoint = time.monotonic()
+        self.last_checkpoint = self.last_drawn = time.monotonic()
 
     # ------------------------------------------------------------------ a run
 
     def run(self) -> scoring.Scores | None:
         """Train to the end; the first process returns the scores of the best model on the whole development set."""
-        torch.manual_seed(self.config.seed + self.processes.rank)
         self._resume()
         if self.plan is None:
             self.plan = self._make_plan()
@@ -113,6 +113,7 @@ class Trainer:
         self.scores = score(best, self.dev)
         self.metrics.write(step=self.step, final=True, **_summary(self.scores), seconds=round(self.elapsed, 2))
         self.metrics.close()
+        self._draw()
         return self.scores
 
     @property
@@ -151,6 +152,7 @@ class Trainer:
             self.sampler.draw(int(n), self.epoch if epoch is None else epoch)
             for n in (batch[:1] if is_empty else share)
         ]
+        dropout.seed([self.config.seed, self.step, self.processes.rank])
         with self._precision():
             total, weight = self.module([example for example, _ in drawn], [steps for _, steps in drawn])
         if is_empty:
@@ -195,16 +197,20 @@ class Trainer:
         self.metrics.write(
             step=self.step, epoch=self.epoch, **_summary(scores), best=is_best, seconds=round(self.elapsed, 2)
         )
-        self.metrics.draw(self.output / "learning_curve.png")
+        if time.monotonic() - self.last_drawn > DRAW_EVERY:
+            self._draw()
         self.observer.scored(self.step, self.epoch, scores, is_best)
         return bool(self.config.patience) and self.epochs_since_best >= self.config.patience
+
+    def _draw(self) -> None:
+        self.metrics.draw(self.output / "learning_curve.png")
+        self.last_drawn = time.monotonic()
 
     # ------------------------------------------------------------------ plan and checkpoints
 
     def _make_plan(self) -> Plan:
-        """Time a few steps on the side, leaving weights and random numbers as they were, and plan."""
+        """Time a few steps on the side, leaving the weights as they were, and plan."""
         weights = {name: tensor.clone() for name, tensor in self.model.state_dict().items()}
-        random_state = torch.get_rng_state()
         throw_away = optimiser(self.model, self.config, pretrained=self.pretrained)
         for group in throw_away.param_groups:
             group["lr"] = 1e-9
@@ -212,7 +218,6 @@ class Trainer:
         seconds = timed(lambda batch: void(self._step(batch, throw_away, epoch=0)), self.sampler)
         self.optimiser.zero_grad(set_to_none=True)
         self.model.load_state_dict(weights)
-        torch.set_rng_state(random_state)
         left = None if self.time_limit is None else self.time_limit - self.elapsed
         features = [self.parser.featurizer(sentence) for sentence in self.dev]
         made = plan(self.sampler, features, self.parser.config.model, seconds_a_piece=seconds, seconds_left=left)
@@ -225,8 +230,7 @@ class Trainer:
             self.metrics.truncate(0)
             return
         tensors, progress = found
-        random_states = checkpoint.restore(tensors, self.model, self.optimiser)
-        torch.set_rng_state(random_states[self.processes.rank])
+        checkpoint.restore(tensors, self.model, self.optimiser)
         self.plan = Plan(**progress["plan"])
         self.step, self.epoch, self.batch = progress["step"], progress["epoch"], progress["batch"]
         self.best, self.best_step = progress["best"], progress["best_step"]
@@ -245,7 +249,6 @@ class Trainer:
 
     def _checkpoint(self) -> None:
         assert self.plan is not None
-        random_states = self.processes.gathered(torch.get_rng_state())
         if self.processes.is_first:
             progress = {
                 "step": self.step,
@@ -258,10 +261,7 @@ class Trainer:
                 "metrics_size": self.metrics.size(),
                 "plan": asdict(self.plan),
             }
-            directory = self.output / "checkpoints"
-            checkpoint.save(
-                directory, self.step, self.model, self.optimiser, random_states=random_states, progress=progress
-            )
+            checkpoint.save(self.output / "checkpoints", self.step, self.model, self.optimiser, progress)
         self.last_checkpoint = time.monotonic()
 
 

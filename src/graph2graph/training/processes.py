@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
-from torch import Tensor, nn
+from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
 
@@ -55,17 +55,6 @@ class Processes:
         box = [value]
         dist.broadcast_object_list(box, src=0, device=self.device)
         return box[0]
-
-    def gathered(self, state: Tensor) -> Tensor:
-        """The random states of all processes, a row each."""
-        if self.count == 1:
-            return state[None]
-        states = [torch.empty_like(state) for _ in range(self.count)]
-        if self.device.type == "cuda":
-            states = [one.to(self.device) for one in states]
-            state = state.to(self.device)
-        dist.all_gather(states, state)
-        return torch.stack(states).cpu()
 
     def close(self) -> None:
         """Leave the group."""

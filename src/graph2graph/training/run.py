@@ -154,7 +154,7 @@ def _read(file: Path) -> list[Sentence]:
         raise DataError(f"{file}: no sentences")
     for sentence in sentences:
         if not sentence.parsed:
-            raise DataError(f"{file}: sentence {sentence.sent_id or sentence.text!r} has words without a head")
+            raise DataError(f"{file}: sentence {sentence.sent_id or sentence.text} has words without a head")
     return sentences
 
 
@@ -165,7 +165,7 @@ def _unknown_labels(dev: Sequence[Sentence], vocabulary: Vocabulary, file: Path)
         for label in sentence.deprels:
             if label not in known:
                 known.add(label)
-                place = f"{file}: label {label} (sentence {sentence.sent_id or sentence.text!r})"
+                place = f"{file}: label {label} (sentence {sentence.sent_id or sentence.text})"
                 found.append(f"note: {place} is not in the training data and cannot be predicted")
     return found
 

@@ -74,5 +74,5 @@ def encoded_pieces(features: Features, model: ModelConfig, states: int = 0) -> i
     """The pieces that are encoded for a sentence: in training, or, with all states, in exact decoding."""
     n_words = features.n_words
     if model.input == "state":
-        return min(states or 2 * n_words, 2 * n_words) * (n_words + 3)
+        return min(states or 2 * n_words, 2 * n_words) * (n_words + 3 + model.graph_input)
     return features.n_pieces * (min(states or n_words, n_words) if model.graph_input else 1)

@@ -1,0 +1,414 @@
+"""Training: batches, plan, checkpoints, resuming after a kill, several processes."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from graph2graph import conllu, dropout
+from graph2graph.config import VARIANTS, Config, TrainConfig
+from graph2graph.errors import DataError
+from graph2graph.parser import Parser, Vocabulary
+from graph2graph.training import checkpoint
+from graph2graph.training.examples import Example, example
+from graph2graph.training.loss import decisions_of
+from graph2graph.training.optimiser import optimiser, set_rate
+from graph2graph.training.plan import plan
+from graph2graph.training.sampling import Sampler
+from graph2graph.transitions import NO_NODE
+
+TOY = Path(__file__).parent / "data" / "toy.conllu"
+TINY = {"width": 32, "inner_width": 64, "layers": 1, "heads": 2, "vocab_size": 300}
+TINY_FLAGS = [f"--set=model.encoder.{name}={value}" for name, value in TINY.items()]
+
+
+def tiny_parser(variant: str = "sent-g2g", **train: object) -> tuple[Parser, list[Example]]:
+    sentences = list(conllu.read(TOY))
+    vocabulary = Vocabulary.of(sentences)
+    config = Config.parse({"model": VARIANTS[variant] | {"encoder": TINY}, "train": train}, "test")
+    torch.manual_seed(0)
+    parser = Parser.create(config, vocabulary, forms=(form for s in sentences for form in s.forms))
+    numbers = {label: number for number, label in enumerate(vocabulary.labels)}
+    keep = config.model.input == "state"
+    return parser, [example(s, parser.featurizer(s), numbers, swap="eager", keep_states=keep) for s in sentences]
+
+
+def run(*arguments: str, env: dict[str, str] | None = None, check: bool = True) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "graph2graph", "train", *arguments]
+    environment = os.environ | {"OMP_NUM_THREADS": "1"} | (env or {})
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    assert not check or done.returncode == 0, done.stderr
+    assert "Traceback" not in done.stderr
+    return done
+
+
+# ---------------------------------------------------------------------- sampling
+
+
+@pytest.mark.parametrize("variant", ["sent", "sent-g2g", "state-g2g"])
+def test_every_sentence_is_in_exactly_one_batch_of_an_epoch(variant: str) -> None:
+    parser, examples = tiny_parser(variant, batch_pieces=60)
+    sampler = Sampler(examples * 9, parser.config.model, parser.config.train)
+    for epoch in range(3):
+        batches = sampler.batches(epoch)
+        assert sorted(np.concatenate(batches)) == list(range(len(examples) * 9))
+        assert len(batches) > 3
+        again = Sampler(examples * 9, parser.config.model, parser.config.train).batches(epoch)
+        assert all((a == b).all() for a, b in zip(batches, again, strict=True))
+    assert not all(
+        (a == b).all() for a, b in zip(sampler.batches(0), sampler.batches(1), strict=False) if len(a) == len(b)
+    )
+
+
+def test_batches_keep_to_their_budget() -> None:
+    parser, examples = tiny_parser("sent", batch_pieces=100)
+    sampler = Sampler(examples * 20, parser.config.model, parser.config.train)
+    sizes = [sampler.costs[batch].sum() for batch in sampler.batches(0)]
+    assert max(sizes) <= 100 + sampler.costs.max()
+
+
+def test_drawn_steps_begin_with_the_empty_graph_and_each_has_a_graph_of_its_own() -> None:
+    parser, examples = tiny_parser("sent-g2g", states=4)
+    sampler = Sampler(examples, parser.config.model, parser.config.train)
+    for number, one in enumerate(examples):
+        drawn, steps = sampler.draw(number, epoch=5)
+        assert steps[0] == 0
+        assert len(steps) == min(4, one.features.n_words)
+        n_arcs = [(drawn.graph_at(np.array([step]))[0] != NO_NODE).sum() for step in steps]
+        assert len(set(n_arcs)) == len(steps)
+
+
+def test_all_states_are_the_papers_way() -> None:
+    parser, examples = tiny_parser("state-g2g", states=0)
+    sampler = Sampler(examples, parser.config.model, parser.config.train)
+    assert sampler.draw(0, 0)[1].tolist() == list(range(examples[0].n_steps))
+    parser, examples = tiny_parser("sent-g2g", states=0)
+    sampler = Sampler(examples, parser.config.model, parser.config.train)
+    assert len(sampler.draw(0, 0)[1]) == examples[0].features.n_words  # one graph for each number of arcs but the last
+
+
+def test_tags_are_dropped_for_a_share_of_the_sentences() -> None:
+    parser, examples = tiny_parser("sent", tag_dropout=0.5)
+    sampler = Sampler(examples, parser.config.model, parser.config.train)
+    dropped = [not sampler.draw(0, epoch)[0].features.tags.any() for epoch in range(200)]
+    assert 60 < sum(dropped) < 140
+    assert all(examples[0].features.tags[1:])
+
+
+# ---------------------------------------------------------------------- dense supervision
+
+
+def test_a_decision_counts_less_for_each_arc_its_graph_lacks() -> None:
+    parser, [one, *_] = tiny_parser()
+    steps = np.array([0, 3])  # the third action is an arc, so step 3 is the first to see it
+    assert one.labels[2] != NO_NODE
+    decisions = decisions_of(parser.model, [one], [steps], 0.5)
+    by_place = dict(zip(zip(decisions.encoded, decisions.steps, strict=True), decisions.weights, strict=True))
+    assert [by_place[0, step] for step in range(6)] == [1, 1, 1, 0.5, 0.5, 0.5]
+    assert by_place[1, 3] == by_place[1, 5] == 1
+    assert (1, 2) not in by_place
+
+
+def test_without_stale_weight_each_graph_answers_until_the_next_arc() -> None:
+    parser, [one, *_] = tiny_parser()
+    decisions = decisions_of(parser.model, [one], [np.array([0])], 0.0)
+    assert decisions.steps.tolist() == [0, 1, 2]
+    assert set(decisions.weights) == {1.0}
+
+
+# ---------------------------------------------------------------------- rate, dropout, plan
+
+
+def test_rate_rises_and_falls() -> None:
+    parser, _ = tiny_parser()
+    adam = optimiser(parser.model, TrainConfig(), pretrained=True)
+    shares = [set_rate(adam, step, 100, 0.1) for step in range(100)]
+    assert shares[0] == pytest.approx(0.1)
+    assert max(shares) == 1
+    assert shares[-1] == pytest.approx(1 / 90)
+    assert all(later <= earlier for earlier, later in pairwise(shares[10:]))
+
+
+def test_pretrained_and_new_parameters_learn_at_their_own_rates() -> None:
+    parser, _ = tiny_parser()
+    two = optimiser(parser.model, TrainConfig(), pretrained=True)
+    rates = {id(p): group["lr"] for group in two.param_groups for p in group["params"]}
+    named = dict(parser.model.named_parameters())
+    assert rates[id(named["encoder.words.weight"])] == TrainConfig().learning_rate
+    assert rates[id(named["encoder.layers.0.attention.relation_keys"])] == TrainConfig().new_learning_rate
+    assert rates[id(named["root"])] == TrainConfig().new_learning_rate
+    assert len(optimiser(parser.model, TrainConfig(one_optimiser=True), pretrained=True).param_groups) == 1
+
+
+def test_dropout_drops_the_right_share_and_is_repeatable() -> None:
+    layer = dropout.Dropout(0.1).train()
+    x = torch.ones(1000, 100)
+    dropout.seed([1, 2, 3])
+    first = layer(x)
+    assert (first == 0).float().mean() == pytest.approx(26 / 256, abs=0.005)
+    assert first.mean() == pytest.approx(1, abs=0.01)
+    dropout.seed([1, 2, 3])
+    assert torch.equal(layer(x), first)
+    assert not torch.equal(layer(x), first)
+    assert torch.equal(layer.eval()(x), x)
+
+
+def test_plan_fits_the_time() -> None:
+    parser, examples = tiny_parser("sent", batch_pieces=100)
+    sampler = Sampler(examples * 50, parser.config.model, parser.config.train)
+    features = [one.features for one in examples]
+    per_piece = 1e-3
+    made = plan(sampler, features, parser.config.model, seconds_a_piece=per_piece, seconds_left=100.0)
+    spent, steps, epoch = 0.0, made.n_steps, 0
+    while steps > 0:
+        batches = sampler.batches(epoch)[:steps]
+        spent += sum(sampler.costs[batch].sum() for batch in batches) * per_piece
+        steps, epoch = steps - len(batches), epoch + 1
+    assert 75 < spent + made.score_seconds < 100
+
+
+# ---------------------------------------------------------------------- checkpoints
+
+
+def test_checkpoints_are_whole_and_the_last_two_are_kept(tmp_path: Path) -> None:
+    parser, _ = tiny_parser()
+    adam = optimiser(parser.model, TrainConfig(), pretrained=False)
+    for parameter in parser.model.parameters():
+        parameter.grad = torch.ones_like(parameter)
+    adam.step()
+    for step in (1, 2, 3):
+        checkpoint.save(tmp_path, step, parser.model, adam, {"step": step})
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "step-000000002.safetensors",
+        "step-000000003.safetensors",
+    ]
+    found = checkpoint.load(tmp_path)
+    assert found is not None
+    tensors, progress = found
+    assert progress == {"step": 3}
+    other, _ = tiny_parser()
+    fresh = optimiser(other.model, TrainConfig(), pretrained=False)
+    checkpoint.restore(tensors, other.model, fresh)
+    for ours, theirs in zip(other.model.parameters(), parser.model.parameters(), strict=True):
+        assert torch.equal(ours, theirs)
+        assert torch.equal(fresh.state[ours]["exp_avg"], adam.state[theirs]["exp_avg"])
+        assert fresh.state[ours]["step"] == adam.state[theirs]["step"]
+
+
+@pytest.mark.parametrize("damage", ["truncated", "flipped", "empty"])
+def test_a_damaged_checkpoint_is_passed_over_for_the_one_before(tmp_path: Path, damage: str) -> None:
+    parser, _ = tiny_parser()
+    adam = optimiser(parser.model, TrainConfig(), pretrained=False)
+    for step in (1, 2):
+        checkpoint.save(tmp_path, step, parser.model, adam, {"step": step})
+    path = tmp_path / "step-000000002.safetensors"
+    content = bytearray(path.read_bytes())
+    if damage == "flipped":
+        content[-1000] ^= 1
+    path.write_bytes({"truncated": content[:-500], "flipped": content, "empty": b""}[damage])
+    with pytest.warns(UserWarning, match="not a whole checkpoint"):
+        found = checkpoint.load(tmp_path)
+    assert found is not None
+    assert found[1] == {"step": 1}
+
+
+def test_a_full_disk_is_one_clear_line_and_the_checkpoint_before_stays(tmp_path: Path) -> None:
+    parser, _ = tiny_parser()
+    adam = optimiser(parser.model, TrainConfig(), pretrained=False)
+    checkpoint.save(tmp_path, 1, parser.model, adam, {"step": 1})
+    code = f"""
+import resource, torch
+from pathlib import Path
+from graph2graph.training import checkpoint
+from tests.test_training import tiny_parser, optimiser, TrainConfig
+parser, _ = tiny_parser()
+adam = optimiser(parser.model, TrainConfig(), pretrained=False)
+import signal; signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (20000, 20000))
+try:
+    checkpoint.save(Path({str(tmp_path)!r}), 2, parser.model, adam, {{"step": 2}})
+except Exception as error:
+    print(type(error).__name__, error)
+"""
+    root = Path(__file__).parent.parent
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=root, check=True)
+    assert done.stdout.startswith("DataError")
+    assert "cannot be written" in done.stdout
+    assert [path.name for path in tmp_path.iterdir()] == ["step-000000001.safetensors"]
+
+
+# ---------------------------------------------------------------------- whole runs
+
+
+RUN = [
+    str(TOY),
+    str(TOY),
+    *TINY_FLAGS,
+    "--set=train.epochs=25",
+    "--set=train.patience=0",
+    "--set=train.batch_pieces=120",
+]
+
+
+def test_a_run_leaves_a_model_with_card_metrics_and_picture(tmp_path: Path) -> None:
+    output = tmp_path / "model"
+    run(*RUN, "-o", str(output), "--license", "CC BY-SA 4.0")
+    names = {path.name for path in output.iterdir()}
+    assert {"model.safetensors", "config.json", "labels.json", "tokenizer.json", "README.md", "metrics.jsonl"} <= names
+    assert "learning_curve.png" in names
+    assert "checkpoints" not in names
+    card = (output / "README.md").read_text()
+    assert "CC BY-SA 4.0" in card
+    assert "SentTr+G2GTr" in card
+    lines = [json.loads(line) for line in (output / "metrics.jsonl").read_text().splitlines()]
+    assert sum("las" in line for line in lines) == 26
+    assert lines[-1]["final"] is True
+    parser = Parser.load(output)
+    assert len(list(parser.parse(conllu.read(TOY)))) == 7
+    again = run(*RUN, "-o", str(output), "--resume")
+    assert "finished" in again.stderr
+    refused = run(*RUN, "-o", str(output), check=False)
+    assert refused.returncode == 1
+    assert "--resume" in refused.stderr
+
+
+def test_killed_at_random_moments_and_resumed_it_ends_bit_for_bit_the_same(tmp_path: Path) -> None:
+    """Twenty kills with -9, at moments spread over the whole run."""
+    flags = [*RUN, "--set=train.checkpoint_steps=3", "--set=train.epochs=40"]
+    run(*flags, "-o", str(tmp_path / "whole"))
+    expected = (tmp_path / "whole" / "model.safetensors").read_bytes()
+    expected_metrics = [_without_time(line) for line in (tmp_path / "whole" / "metrics.jsonl").read_text().splitlines()]
+    output = tmp_path / "killed"
+    command = [sys.executable, "-m", "graph2graph", "train", *flags, "-o", str(output), "--resume"]
+    chance = random.Random(1)
+    n_kills = 0
+    while n_kills < 20:
+        process = subprocess.Popen(
+            command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=os.environ | {"OMP_NUM_THREADS": "1"}
+        )
+        _wait_for_steps(output, process, at_least=chance.randint(0, 3))
+        time.sleep(chance.random() * 0.15)
+        process.send_signal(signal.SIGKILL)
+        _, errors = process.communicate()
+        assert b"Traceback" not in errors
+        if process.returncode == 0:
+            break
+        n_kills += 1
+    assert n_kills == 20, "the run ended before it could be killed often enough; make it longer"
+    run(*flags, "-o", str(output), "--resume")
+    assert (output / "model.safetensors").read_bytes() == expected
+    metrics = [_without_time(line) for line in (output / "metrics.jsonl").read_text().splitlines()]
+    assert metrics == expected_metrics
+
+
+def _without_time(line: str) -> dict[str, object]:
+    values: dict[str, object] = json.loads(line)
+    values.pop("seconds")
+    return values
+
+
+def _wait_for_steps(output: Path, process: "subprocess.Popen[bytes]", at_least: int) -> None:
+    """Until the process has come to its training and written so many further checkpoints."""
+
+    def newest() -> str:
+        return max((path.name for path in (output / "checkpoints").glob("step-*.safetensors")), default="")
+
+    before, seen, deadline = newest(), 0, time.monotonic() + 60
+    while seen < max(at_least, 1) and time.monotonic() < deadline and process.poll() is None:
+        if newest() != before:
+            before, seen = newest(), seen + 1
+        time.sleep(0.002)
+
+
+def test_two_processes_learn_as_one(tmp_path: Path) -> None:
+    flags = [*RUN, "--set=model.encoder.dropout=0", "--set=model.encoder.attention_dropout=0", "--set=train.epochs=8"]
+    flags += ["--set=model.classifier_dropout=0"]
+    run(*flags, "-o", str(tmp_path / "one"))
+    run(*flags, "-o", str(tmp_path / "two"), "--processes", "2")
+    curves = []
+    for name in ("one", "two"):
+        lines = [json.loads(line) for line in (tmp_path / name / "metrics.jsonl").read_text().splitlines()]
+        curves.append([(line["step"], line.get("loss", 0.0), line.get("las", 0.0)) for line in lines])
+    assert len(curves[0]) > 8
+    for (step, loss, las), (other_step, other_loss, other_las) in zip(*curves, strict=True):
+        assert step == other_step
+        assert loss == pytest.approx(other_loss, rel=1e-3)
+        assert las == pytest.approx(other_las, abs=0.01)
+
+
+def test_a_time_limit_is_kept(tmp_path: Path) -> None:
+    begin = time.monotonic()
+    run(*RUN, "-o", str(tmp_path / "model"), "--time-limit", "15s")
+    taken = time.monotonic() - begin
+    assert taken < 19  # the limit, and starting Python and torch
+    result = json.loads((tmp_path / "model" / "run.json").read_text())
+    assert 6 < result["seconds"] < 15.5
+
+
+# ---------------------------------------------------------------------- one clear line for each mistake
+
+
+def test_mistakes(tmp_path: Path) -> None:
+    toy = TOY.read_text()
+    cycle, empty, unparsed = tmp_path / "cycle.conllu", tmp_path / "empty.conllu", tmp_path / "unparsed.conllu"
+    cycle.write_text(toy.replace("2\tThere\tthere\tADV\tEX\t_\t0\troot", "2\tThere\tthere\tADV\tEX\t_\t1\troot"))
+    empty.write_text("")
+    unparsed.write_text(toy.replace("1\tYes\tyes\tINTJ\tUH\t_\t0\troot", "1\tYes\tyes\tINTJ\tUH\t_\t_\t_"))
+    bare = tmp_path / "bare"
+    bare.mkdir()
+    (bare / "config.json").write_text('{"model_type": "bert"}')
+    out = ["-o", str(tmp_path / "out")]
+    good = [str(TOY), str(TOY), *TINY_FLAGS, *out]
+    cases = {
+        "cycle": [str(cycle), str(TOY), *out],
+        "no sentences": [str(empty), str(TOY), *out],
+        "without a head": [str(unparsed), str(TOY), *out],
+        "No such file": [str(tmp_path / "none.conllu"), str(TOY), *out],
+        "tokeniser": [*good, "--encoder", str(bare)],
+        "no model 'big'": [*good, "--model", "big"],
+        "train.epoch: unknown key": [*good, "--set", "train.epoch=5"],
+        "expected a.b=value": [*good, "--set", "train.epochs"],
+        "train.epochs": [*good, "--set", "train.epochs=many"],
+        "--time-limit": [*good, "--time-limit", "soon"],
+        "bf16 is for GPUs": [*good, "--set", "train.precision=bf16"],
+        "data.tags": [*good, "--tags", "penn"],
+    }
+    for message, arguments in cases.items():
+        done = run(*arguments, check=False)
+        assert done.returncode == 1, (message, done.stderr)
+        lines = done.stderr.strip().splitlines()
+        assert message in " ".join(lines), done.stderr
+        assert len(lines) <= 2, done.stderr
+
+
+def test_a_label_that_only_the_development_set_has_is_a_note(tmp_path: Path) -> None:
+    dev = tmp_path / "dev.conllu"
+    dev.write_text(TOY.read_text().replace("\tdiscourse\t", "\tvocative\t"))
+    done = run(str(TOY), str(dev), *TINY_FLAGS, "--set=train.epochs=1", "-o", str(tmp_path / "out"))
+    assert " ".join(done.stderr.split()).count("label vocative (sentence hey) is not in the training data") == 1
+
+
+def test_resume_wants_the_same_run(tmp_path: Path) -> None:
+    output = tmp_path / "model"
+    run(*RUN, "-o", str(output), "--set=train.epochs=1")
+    done = run(*RUN, "-o", str(output), "--set=train.epochs=2", "--resume", check=False)
+    assert done.returncode == 1
+    assert "settings is not what it was" in done.stderr
+
+
+def test_no_room_on_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from graph2graph.training import run as runs
+
+    parser, _ = tiny_parser()
+    monkeypatch.setattr(runs.shutil, "disk_usage", lambda _: type("Usage", (), {"free": 1000})())
+    with pytest.raises(DataError, match="MB of disk needed"):
+        runs._check_room(tmp_path / "new", parser.model, parser.config)
