@@ -148,12 +148,16 @@ class Parser:
         _write(path / "labels.json", (json.dumps(labels, ensure_ascii=False, indent=2) + "\n").encode())
         _write(path / "tokenizer.json", self.pieces.tokenizer.to_str().encode())
 
-    def parse(self, sentences: Iterable[Sentence], *, batch_tokens: int | None = None) -> Iterator[Sentence]:
-        """The same sentences with their trees, in the order they came, as they come."""
+    def parse(
+        self, sentences: Iterable[Sentence], *, batch_tokens: int | None = None, tags: bool = True
+    ) -> Iterator[Sentence]:
+        """The same sentences with their trees, in the order they came, as they come; `tags` says whether theirs are used."""
         budget = batch_tokens or self.config.decode.batch_tokens
         stream = iter(sentences)
         while window := list(islice(stream, WINDOW)):
             features = [self.featurizer(sentence) for sentence in window]
+            if not tags:
+                features = [feature.without_tags() for feature in features]
             for sentence, feature in zip(window, features, strict=True):
                 if self._is_long(feature):
                     _warn_long(sentence, self.config.model.encoder)

@@ -4,6 +4,7 @@ Exit codes: 0 all went well, 1 something is wrong with the data (one line on sta
 Commands import what is heavy (torch) inside their functions, so that `g2g --help` and the small commands are quick.
 """
 
+import io
 import os
 import sys
 
@@ -13,6 +14,7 @@ from graph2graph import __version__
 from graph2graph.cli.draw import draw
 from graph2graph.cli.evaluate import evaluate
 from graph2graph.cli.oracle import oracle
+from graph2graph.cli.parse import parse
 from graph2graph.cli.train import train
 from graph2graph.cli.validate import validate
 from graph2graph.errors import DataError
@@ -40,12 +42,15 @@ def _options(
     del version  # handled by its callback
 
 
-for command in (draw, evaluate, oracle, validate, train):
+for command in (parse, train, draw, evaluate, oracle, validate):
     app.command()(command)
 
 
 def main() -> None:
     """Run the command line; a user's mistake ends in one line and exit code 1, never in a traceback."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a terminal that cannot show a character is no reason to fail
+            stream.reconfigure(errors="backslashreplace")
     try:
         app()
     except DataError as error:
