@@ -3,16 +3,17 @@ VENV := .venv
 BIN := $(VENV)/bin
 PYTHON ?= python3
 READY := $(VENV)/.ready
+PIP := PIP_CONSTRAINT=constraints.txt $(BIN)/pip install --quiet --disable-pip-version-check
 
-.PHONY: setup demo test lint clean
+.PHONY: setup demo test lint weights clean
 
 setup: $(READY)
 
 # torch comes first and alone, so that the pinned (where the index offers it: CPU-only) build is what all others see.
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt torch==2.13.0
-	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	$(PIP) torch==2.13.0
+	$(PIP) --editable '.[dev]'
 	touch $(READY)
 
 demo: setup
@@ -26,8 +27,14 @@ lint: setup
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-test: lint
-	$(BIN)/pytest
+# The encoders that tests use, fetched once; without them (no network) those tests are skipped and say so.
+weights: .weights/minilm-l6 .weights/mpnet-base
+
+.weights/%: | $(READY)
+	-$(BIN)/python experiments/encoders.py $*
+
+test: lint weights
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n auto
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache dist

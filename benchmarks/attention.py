@@ -1,13 +1,13 @@
 """What the graph costs: the whole encoder with a tree, against the same encoder without one and against the naive form.
 
-    python benchmarks/attention.py [--sizes 6x384 6x768] [--lengths 16 32 64 128] [--repeats 4] [--threads N] [--json]
+    python benchmarks/attention.py [--sizes 6x384 6x768] [--lengths 16 32 64 128] [--repeats 4] [--seconds 20] [--json]
 
 Batches of 32 rows without padding, each with a tree of its own, both directions of its arcs (k = 3). Forward is inference;
 a training step is forward, backward and AdamW, with dropout (attention dropout too) on both sides, and a small vocabulary,
-so that the time of the optimiser hides nothing. All forms take turns in one process and the best time of each counts;
-shorter rows get more turns. The naive form (`naive.py`) builds n × n × c tensors for Eq. 4 and 5, with the same weights.
-Memory is the peak of what torch has allocated at a time, as its profiler counts it, beyond weights and input; in training
-without dropout, which the naive form does not have.
+so that the time of the optimiser hides nothing. All forms take turns in one process, in changing order, and the best time
+of each counts. The naive form (`naive.py`) builds n × n × c tensors for Eq. 4 and 5, with the same weights.
+Memory is the peak of what torch has allocated at a time, as its profiler counts it, beyond weights and input: in forward,
+and in forward and backward (`naive_memory_ratio`), there without dropout, which the naive form does not have.
 """
 
 import argparse
@@ -20,13 +20,13 @@ from collections.abc import Callable
 
 os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # the profiler is not to talk; before torch is imported
 
-import naive
 import torch
 from rich.console import Console
 from rich.table import Table
 from torch import Tensor
 from torch.profiler import ProfilerActivity, profile
 
+import naive
 from graph2graph.encoder import EncoderConfig, Graph, GraphEncoder
 
 N_ROWS = 32
@@ -77,8 +77,8 @@ def training_step(encoder: GraphEncoder, encode: Callable[[], Tensor]) -> Callab
     return step
 
 
-def measure(layers: int, width: int, n: int, repeats: int) -> dict[str, object]:
-    """One row of the table."""
+def measure(layers: int, width: int, n: int, *, repeats: int, at_least: float) -> dict[str, object]:
+    """One row of the table, of at least so many turns and seconds."""
     config = EncoderConfig(
         vocab_size=VOCABULARY, width=width, layers=layers, heads=12, inner_width=4 * width, relations=3
     )
@@ -106,8 +106,8 @@ def measure(layers: int, width: int, n: int, repeats: int) -> dict[str, object]:
         each.eval()
     torch.testing.assert_close(inference["forward"](), inference["naive_forward"](), rtol=1e-4, atol=1e-4)
     memory = {
-        "peak": peak_bytes(inference["forward"]),
-        "naive_peak": peak_bytes(inference["naive_forward"]),
+        "forward_peak": peak_bytes(inference["forward"]),
+        "naive_forward_peak": peak_bytes(inference["naive_forward"]),
         "train_peak": peak_bytes(lambda: with_graph().square().mean().backward()),
     }
     encoder.zero_grad()
@@ -115,7 +115,9 @@ def measure(layers: int, width: int, n: int, repeats: int) -> dict[str, object]:
     encoder.zero_grad()
 
     best = dict.fromkeys([*inference, *training], math.inf)
-    for turn in range(repeats):
+    start, turn = time.perf_counter(), 0
+    while turn < repeats or time.perf_counter() - start < at_least:
+        turn += 1
         for works, is_training in ((inference, False), (training, True)):
             encoder.train(is_training), plain.train(is_training)
             for name in list(works) if turn % 2 else reversed(works):
@@ -126,8 +128,8 @@ def measure(layers: int, width: int, n: int, repeats: int) -> dict[str, object]:
         "forward_ratio": round(best["forward"] / best["plain_forward"], 3),
         "train_ratio": round(best["train"] / best["plain_train"], 3),
         "naive_forward_ratio": round(best["naive_forward"] / best["forward"], 3),
-        "naive_memory_ratio": round(memory["naive_peak"] / memory["peak"], 3),
-        "naive_train_memory_ratio": round(memory["naive_train_peak"] / memory["train_peak"], 3),
+        "naive_memory_ratio": round(memory["naive_train_peak"] / memory["train_peak"], 3),
+        "naive_forward_memory_ratio": round(memory["naive_forward_peak"] / memory["forward_peak"], 3),
         **{f"{name}_ms": round(1000 * value, 1) for name, value in best.items()},
         **{f"{name}_mb": round(value / 2**20, 1) for name, value in memory.items()},
     }
@@ -143,10 +145,10 @@ def shown(rows: list[dict[str, object]], title: str) -> Table:
         "naive / ours": "naive_forward_ratio",
         "training, ms": "train_ms",
         "graph / none ": "train_ratio",
-        "memory, MB": "peak_mb",
-        "naive / ours ": "naive_memory_ratio",
-        "in training, MB": "train_peak_mb",
-        "naive / ours  ": "naive_train_memory_ratio",
+        "forward, MB": "forward_peak_mb",
+        "naive / ours ": "naive_forward_memory_ratio",
+        "training, MB": "train_peak_mb",
+        "naive / ours  ": "naive_memory_ratio",
     }
     for name in columns:
         table.add_column(name.strip(), justify="right")
@@ -163,7 +165,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0] if __doc__ else None)
     parser.add_argument("--sizes", nargs="+", default=["6x384", "6x768"], help="layers x width, 12 heads")
     parser.add_argument("--lengths", nargs="+", type=int, default=[16, 32, 64, 128], help="positions in a row")
-    parser.add_argument("--repeats", type=int, default=4, help="turns at length 128; the best counts")
+    parser.add_argument("--repeats", type=int, default=4, help="turns of each, at least; the best counts")
+    parser.add_argument("--seconds", type=float, default=20, help="time spent on a row of the table, at least")
     parser.add_argument("--threads", type=int, help="default: torch's own choice")
     parser.add_argument("--json", action="store_true", help="print a list of rows as JSON")
     options = parser.parse_args()
@@ -175,8 +178,7 @@ def main() -> None:
     for size in options.sizes:
         layers, width = map(int, size.split("x"))
         for n in options.lengths:
-            repeats = max(round(options.repeats * math.sqrt(128 / n)), 1)
-            rows.append(measure(layers, width, n, repeats))
+            rows.append(measure(layers, width, n, repeats=options.repeats, at_least=options.seconds))
     if options.json:
         print(json.dumps(rows, indent=2))
         return

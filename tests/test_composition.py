@@ -9,7 +9,6 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from strategies import trees
 from torch import Tensor
 
 from graph2graph import conllu
@@ -21,7 +20,9 @@ from graph2graph.parser import Parser, Vocabulary
 from graph2graph.training.examples import Example, example
 from graph2graph.training.loss import _composed
 from graph2graph.transitions import Action, States
+from strategies import trees
 
+pytestmark = pytest.mark.usefixtures("one_thread")
 LABELS = ["det", "nsubj", "obj", "root"]
 FORMS = ["a", "cat", "saw", "the", "dog"]
 CLOSE = {"atol": 1e-9, "rtol": 1e-9}
@@ -135,8 +136,8 @@ def decoded(parser: Parser, examples: list[Example]) -> tuple[list[list[Tensor]]
 
 
 @pytest.mark.parametrize("skip", [True, False], ids=["skip", "no skip"])
-@given(forest=st.lists(trees(max_size=7), min_size=1, max_size=3), seed=st.integers(0, 10**6))
-@settings(max_examples=20)
+@given(forest=st.lists(trees(max_size=6), min_size=1, max_size=3), seed=st.integers(0, 10**6))
+@settings(max_examples=15)
 @torch.no_grad()
 def test_composition_follows_the_list_of_cases(skip: bool, forest: list[list[int]], seed: int) -> None:
     parser = PARSERS[skip]
@@ -184,7 +185,7 @@ def test_deleted_words_keep_their_last_vector() -> None:
     ]
 
 
-@given(forest=st.lists(trees(max_size=7), min_size=1, max_size=3), seed=st.integers(0, 10**6))
+@given(forest=st.lists(trees(max_size=6), min_size=1, max_size=3), seed=st.integers(0, 10**6))
 @settings(max_examples=10)
 @torch.no_grad()
 def test_history_step_by_step_equals_all_at_once(forest: list[list[int]], seed: int) -> None:

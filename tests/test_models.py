@@ -4,7 +4,7 @@ import io
 import json
 import shutil
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -29,9 +29,8 @@ from graph2graph.training.examples import Example, example
 from graph2graph.training.loss import batch_loss, decisions_of
 from graph2graph.transitions import NO_NODE, Action, State, States
 
-ROOT = Path(__file__).parents[1]
-MINILM = ROOT / ".weights" / "minilm-l6"
-TOY = list(conllu.read(ROOT / "tests" / "data" / "toy.conllu"))
+pytestmark = pytest.mark.usefixtures("one_thread")
+TOY = list(conllu.read(Path(__file__).parent / "data" / "toy.conllu"))
 VOCABULARY = Vocabulary.of(TOY)
 NUMBERS = {label: number for number, label in enumerate(VOCABULARY.labels)}
 
@@ -39,19 +38,8 @@ MODELS: dict[str, dict[str, Any]] = {
     **VARIANTS,
     "state without skip": VARIANTS["state"] | {"composition_skip": False},
     "state with separate positions": VARIANTS["state"] | {"separate_positions": True},
-    "state-g2g with separate positions": VARIANTS["state-g2g"] | {"separate_positions": True},
-    "state-g2g with labelled relations": VARIANTS["state-g2g"] | {"labelled_relations": True},
     "sent-g2g with labelled relations": VARIANTS["sent-g2g"] | {"labelled_relations": True},
 }
-
-
-@pytest.fixture(autouse=True, scope="module")
-def one_thread() -> Iterator[None]:
-    """Models this small are quicker so, most of all on a busy machine."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 def tiny(name: str, *, seed: int = 0, **encoder: Any) -> Parser:
@@ -72,6 +60,14 @@ def wild(name: str, **encoder: Any) -> Parser:
     return parser
 
 
+def calm(name: str, **encoder: Any) -> Parser:
+    """A parser with random weights that never swaps, so that it is done after 2n steps."""
+    parser = tiny(name, **encoder)
+    with torch.no_grad():
+        parser.model.exist.out.bias[Action.SWAP] = -100
+    return parser
+
+
 def gold(parser: Parser, sentences: Sequence[Sentence]) -> list[Example]:
     keep = parser.config.model.input == "state"
     return [example(one, parser.featurizer(one), NUMBERS, swap="eager", keep_states=keep) for one in sentences]
@@ -87,19 +83,18 @@ def unparsed(sentence: Sentence) -> Sentence:
     return bare
 
 
-def train(parser: Parser, optimisers: Sequence[torch.optim.Optimizer], *, every: int, at_most: int) -> None:
-    """Train on the toy treebank until it is parsed without an error, looking from time to time."""
+def train(parser: Parser, *, rate: float, at_most: int) -> None:
+    """Train on the toy treebank until it is parsed without an error."""
     examples = gold(parser, TOY)
     steps = [np.arange(one.n_steps) for one in examples]
+    optimiser = torch.optim.Adam([one for one in parser.model.parameters() if one.requires_grad], lr=rate)
     for step in range(1, at_most + 1):
         parser.model.train()
         loss, weight = batch_loss(parser.model, examples, steps)
-        for optimiser in optimisers:
-            optimiser.zero_grad()
+        optimiser.zero_grad()
         (loss / weight).backward()  # type: ignore[no-untyped-call]
-        for optimiser in optimisers:
-            optimiser.step()
-        if step % every == 0:
+        optimiser.step()
+        if step % 5 == 0 and loss.item() / weight < 0.3:
             parser.model.eval()
             if trees(list(parser.parse(TOY))) == trees(TOY):
                 return
@@ -113,25 +108,22 @@ def train(parser: Parser, optimisers: Sequence[torch.optim.Optimizer], *, every:
 def learnt(request: pytest.FixtureRequest) -> Parser:
     """Each model, trained on the toy treebank from nothing."""
     parser = tiny(request.param)
-    rate = 3e-3 if parser.config.model.output == "tokens" else 2e-3
-    train(parser, [torch.optim.Adam(parser.model.parameters(), lr=rate)], every=10, at_most=400)
+    train(parser, rate=3e-3, at_most=300)
     return parser
 
 
 @pytest.fixture(scope="module", params=VARIANTS)
-def learnt_from_pretrained(request: pytest.FixtureRequest) -> Parser:
-    """Each variant, trained on the toy treebank from the first two layers of MiniLM."""
-    if not MINILM.is_dir():
-        pytest.skip(f"no pretrained weights at {MINILM}")
+def learnt_from_pretrained(request: pytest.FixtureRequest, encoder_dir: Callable[[str], Path]) -> Parser:
+    """Each variant, trained on the toy treebank from the first layer of MiniLM."""
+    encoder = encoder_dir("minilm-l6")
     torch.manual_seed(0)
-    shape = EncoderConfig(layers=2, dropout=0.0, attention_dropout=0.0)
-    config = Config(model=ModelConfig(**VARIANTS[request.param], encoder=shape))
-    parser = Parser.create(config, VOCABULARY, encoder=MINILM)
-    # 11.7 million numbers in the table of pieces, of which the toy treebank has some sixty: no Adam for them
-    pieces = parser.model.encoder.words.weight
-    rest = [parameter for parameter in parser.model.parameters() if parameter is not pieces]
-    optimisers = [torch.optim.SGD([pieces], lr=0.01), torch.optim.Adam(rest, lr=5e-4)]
-    train(parser, optimisers, every=10, at_most=200)
+    parts = VARIANTS[request.param]
+    sizes = {"exist_hidden": 100, "relation_hidden": 50, "history_width": 64, "composition_hidden": 64}
+    shape = EncoderConfig(layers=1, dropout=0.0, attention_dropout=0.0)
+    parser = Parser.create(Config(model=ModelConfig(**parts, **sizes, encoder=shape)), VOCABULARY, encoder=encoder)
+    # 11.7 million numbers, of which the toy treebank has some sixty rows: they would take most of the time
+    parser.model.encoder.words.weight.requires_grad_(False)
+    train(parser, rate=1e-3, at_most=150)
     return parser
 
 
@@ -141,9 +133,8 @@ def check_trees(parser: Parser, directory: Path) -> None:
     loaded = Parser.load(directory)
     assert loaded.config == parser.config
     bare = [unparsed(sentence) for sentence in TOY]
-    for one in (parser, loaded):
-        for batch_tokens in (1, 50, 10_000):
-            assert trees(list(one.parse(bare, batch_tokens=batch_tokens))) == trees(TOY)
+    for one, batch_tokens in ((parser, 10_000), (loaded, 10_000), (loaded, 50), (loaded, 1)):
+        assert trees(list(one.parse(bare, batch_tokens=batch_tokens))) == trees(TOY)
     backwards = list(loaded.parse(bare[::-1], batch_tokens=40))
     assert trees(backwards[::-1]) == trees(TOY)
     assert [sentence.sent_id for sentence in backwards[::-1]] == [sentence.sent_id for sentence in TOY]
@@ -245,7 +236,7 @@ class Recorder:
                     self.labels[number][int(step)] = labels
 
 
-@pytest.mark.parametrize("max_positions", [64, 12], ids=["whole", "in windows"])
+@pytest.mark.parametrize("max_positions", [64, 8], ids=["whole", "in windows"])
 @pytest.mark.parametrize("name", MODELS)
 def test_training_sees_what_decoding_sees(name: str, max_positions: int) -> None:
     parser = wild(name, max_positions=max_positions)
@@ -290,7 +281,7 @@ def check_tree(sentence: Sentence) -> None:
 
 @pytest.mark.parametrize("name", MODELS)
 @given(st.lists(st.lists(_form, min_size=1, max_size=12), min_size=1, max_size=4))
-@settings(max_examples=12)
+@settings(max_examples=8)
 def test_random_weights_give_trees(name: str, texts: list[list[str]]) -> None:
     sentences = list(conllu.read(io.StringIO("".join(map(_unparsed_text, texts)))))
     with warnings.catch_warnings():
@@ -324,8 +315,8 @@ def long_sentence(n_words: int) -> Sentence:
 @pytest.mark.parametrize("name", VARIANTS)
 def test_a_sentence_of_3000_words(name: str) -> None:
     # the other state models take as long and differ in nothing that matters here
-    sentence = long_sentence(3000 if name in ("sent", "sent-g2g", "state-g2g") else 300)
-    parser = tiny(name, width=16, layers=1, heads=2, inner_width=16)
+    sentence = long_sentence(3000 if name in ("sent", "sent-g2g", "state-g2g") else 150)
+    parser = calm(name, width=16, layers=1, heads=2, inner_width=16)
     with pytest.warns(UserWarning, match="sentence endless: longer than the encoder's 64 positions"):
         [parsed] = parser.parse([sentence])
     check_tree(parsed)
@@ -349,7 +340,7 @@ def test_who_is_warned_of() -> None:
     """A sentence model reads CLS, ROOT, the pieces and SEP; a state model CLS, ROOT, the words, and one or two SEP."""
     [word] = {form for sentence in TOY for form in sentence.forms if form == "the"}
     for name, longest in (("sent", 61), ("sent-g2g", 61), ("state", 61), ("state-g2g", 60)):
-        parser = tiny(name)
+        parser = calm(name)
         fits, does_not = (
             next(conllu.read(io.StringIO(_unparsed_text([word] * n_words)))) for n_words in (longest, longest + 1)
         )
@@ -361,13 +352,13 @@ def test_who_is_warned_of() -> None:
 def test_many_pieces_are_no_length_for_a_state_model() -> None:
     words = ["antidisestablishmentarianistically"] * 8
     [sentence] = conllu.read(io.StringIO(_unparsed_text(words)))
-    parser = tiny("state-g2g", vocab_size=60)
+    parser = calm("state-g2g", vocab_size=60)
     assert parser.featurizer(sentence).n_pieces > 64
     check_tree(next(parser.parse([sentence])))
 
 
 @given(st.lists(_form, min_size=1, max_size=60), st.integers(8, 40))
-@settings(max_examples=60)
+@settings(max_examples=40)
 def test_windows(forms: list[str], max_positions: int) -> None:
     """Every word is represented once, in a window that holds all its pieces; what fits is one window, as ever."""
     parser = WILD["sent-g2g"]
@@ -406,7 +397,7 @@ def test_windows(forms: list[str], max_positions: int) -> None:
 
 
 @given(st.data(), st.integers(1, 30), st.integers(8, 24), st.booleans())
-@settings(max_examples=60)
+@settings(max_examples=40)
 def test_a_state_keeps_what_is_near(data: st.DataObject, n_words: int, max_positions: int, graph: bool) -> None:
     """The row of a state never gets too long, and s2, s1 and b1 are always in it; what fits is there whole."""
     state, states = State(n_words), States([n_words])
@@ -433,9 +424,9 @@ def test_a_state_keeps_what_is_near(data: st.DataObject, n_words: int, max_posit
 
 def test_only_the_windows_with_the_new_arc_are_encoded_again() -> None:
     """And that makes no difference to the scores."""
-    parser = wild("sent-g2g", max_positions=12)
+    parser = wild("sent-g2g", max_positions=8)
     examples = gold(parser, TOY)
-    assert sum(one.features.is_long for one in examples) > 3
+    assert sum(one.features.is_long for one in examples) >= 3
     quick, slow = Recorder(parser, examples), Recorder(parser, examples)
     encode, lengths = parser.model.encoder.encode, []
 

@@ -22,6 +22,7 @@ from graph2graph.encoder import GraphEncoder
 from graph2graph.errors import DataError
 from graph2graph.pieces import Pieces
 
+pytestmark = pytest.mark.usefixtures("one_thread")
 SHAPE = {
     "vocab_size": 50,
     "hidden_size": 24,

@@ -162,9 +162,8 @@ class _Plan:
         tokens[layout.places] = torch.arange(layout.n_tokens, device=device)
         tokens = tokens.view(n_rows, 1, width)
         rows, columns = layout.places[:, None] // width, layout.places[:, None] % width  # [N, 1]
-        self.spread = (
-            (tokens * 3 + parts[:, None, None, None]) * n_heads + heads[:, None]
-        ).flatten()  # [3·B·h·n] in N·3·h
+        in_qkv = (tokens * 3 + parts[:, None, None, None]) * n_heads + heads[:, None]  # [3, B, h, n]
+        self.spread = in_qkv.flatten()  # [3·B·h·n] in N·3·h
         self.spread_context = (tokens * n_heads + heads[:, None]).flatten()  # [B·h·n] in N·h
         packed = (rows * n_heads + heads) * width + columns  # [N, h] in B·h·n
         self.packed = (packed[:, None] + parts[:, None] * (n_rows * n_heads * width)).flatten()  # [N·3·h] in 3·B·h·n
@@ -197,8 +196,8 @@ class GraphAttention(nn.Module):
     def forward(self, x: Tensor, plan: _Plan, bias: Tensor | None) -> Tensor:
         """[N, d] -> [N, d]; the bias is added to the scores, [B·h, 1 or n, n]."""
         c = self.head_width
-        qkv = self.qkv(x).view(-1, c)  # [N·3·h, c]
-        query, key, value = _rearrange(qkv, plan.spread, plan.packed).view(3, -1, plan.width, c)  # each [B·h, n, c]
+        qkv = _rearrange(self.qkv(x).view(-1, c), plan.spread, plan.packed)  # [N·3·h, c] -> [3·B·h·n, c]
+        query, key, value = qkv.view(3, -1, plan.width, c)  # each [B·h, n, c]
         query = query * self.scale
         scores = torch.bmm(query, key.transpose(1, 2))  # [B·h, n, n]
         if plan.pairs is not None:
@@ -220,7 +219,7 @@ class GraphAttention(nn.Module):
         return _add_at(scores, pairs.in_scores, of_pairs)
 
     def _related_values(self, attention: Tensor, pairs: _Pairs) -> Tensor:
-        """W2[0] + Σ_r mass_i[r]·D2[r] for each position i, [B·h, n, c]."""
+        """W2[0] + Σ_r mass_i[r]·D2[r] for each position i, [B·h, n, c]; of the whole attention, before dropout."""
         none, n_relations = self.relation_values[:1], len(self.relation_values)
         mass = attention.new_zeros(*attention.shape[:2], n_relations)  # [B·h, n, k]
         mass[..., 0] = 1

@@ -13,6 +13,7 @@ import typer
 from graph2graph import __version__
 from graph2graph.cli.draw import draw
 from graph2graph.cli.evaluate import evaluate
+from graph2graph.cli.models import models
 from graph2graph.cli.oracle import oracle
 from graph2graph.cli.parse import parse
 from graph2graph.cli.train import train
@@ -42,7 +43,7 @@ def _options(
     del version  # handled by its callback
 
 
-for command in (parse, train, draw, evaluate, oracle, validate):
+for command in (parse, train, draw, evaluate, oracle, validate, models):
     app.command()(command)
 
 
