@@ -123,7 +123,7 @@ def learnt_from_pretrained(request: pytest.FixtureRequest, encoder_dir: Callable
     parser = Parser.create(Config(model=ModelConfig(**parts, **sizes, encoder=shape)), VOCABULARY, encoder=encoder)
     # 11.7 million numbers, of which the toy treebank has some sixty rows: they would take most of the time
     parser.model.encoder.words.weight.requires_grad_(False)
-    train(parser, rate=1e-3, at_most=150)
+    train(parser, rate=2e-3, at_most=250)
     return parser
 
 
