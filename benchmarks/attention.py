@@ -22,6 +22,7 @@ os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # the profiler is not to talk; 
 
 import torch
 from rich.console import Console
+from rich.progress import track
 from rich.table import Table
 from torch import Tensor
 from torch.profiler import ProfilerActivity, profile
@@ -175,10 +176,9 @@ def main() -> None:
     random.seed(0)
     torch.manual_seed(0)
     rows = []
-    for size in options.sizes:
-        layers, width = map(int, size.split("x"))
-        for n in options.lengths:
-            rows.append(measure(layers, width, n, repeats=options.repeats, at_least=options.seconds))
+    cells = [(*map(int, size.split("x")), n) for size in options.sizes for n in options.lengths]
+    for layers, width, n in track(cells, "measuring", console=Console(stderr=True), transient=True):
+        rows.append(measure(layers, width, n, repeats=options.repeats, at_least=options.seconds))
     if options.json:
         print(json.dumps(rows, indent=2))
         return

@@ -196,19 +196,19 @@ def test_five_thousand_words_heavily_nonprojective(kind: str, swap: oracle.Swap)
 
 
 def seconds(heads: list[int], swap: oracle.Swap) -> float:
-    """The best of some runs, so that other work on the machine hardly matters."""
+    """Processor time, the best of some runs, so that other work on the machine hardly matters."""
     best = float("inf")
     for _ in range(4):
-        start = time.perf_counter()
+        start = time.process_time()
         transitions(heads, swap=swap)
-        best = min(best, time.perf_counter() - start)
+        best = min(best, time.process_time() - start)
     return best
 
 
 @pytest.mark.parametrize("swap", SWAPS)
 @pytest.mark.parametrize("kind", ["chain to the right", "chain to the left", "star", "projective", "random"])
 def test_time_is_linear_in_the_transitions(kind: str, swap: oracle.Swap) -> None:
-    """Twenty times the transitions may take forty times as long at most; quadratic time would be four hundred."""
+    """Twenty times the transitions may take eighty times as long at most; quadratic time would be four hundred."""
     make: dict[str, Callable[[int], list[int]]] = {
         "chain to the right": lambda n: list(range(n)),
         "chain to the left": lambda n: [*range(2, n + 1), 0],
@@ -220,9 +220,9 @@ def test_time_is_linear_in_the_transitions(kind: str, swap: oracle.Swap) -> None
     ratio = len(transitions(large, swap=swap)) / len(transitions(small, swap=swap))
     assert 15 < ratio < 25
     for _attempt in range(5):
-        if seconds(large, swap) < 2 * ratio * seconds(small, swap):
+        if seconds(large, swap) < 4 * ratio * seconds(small, swap):
             return
-    pytest.fail(f"{ratio:.0f} times the transitions take more than {2 * ratio:.0f} times as long")
+    pytest.fail(f"{ratio:.0f} times the transitions take more than {4 * ratio:.0f} times as long")
 
 
 # The command

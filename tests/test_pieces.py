@@ -69,6 +69,7 @@ def unigram() -> Tokenizer:
 
 
 KINDS = {"wordpiece": wordpiece, "byte-level": byte_level, "unigram": unigram}
+LIMITED = [Pieces(make(), source=kind, max_pieces=5) for kind, make in KINDS.items()]
 
 
 @pytest.fixture(params=KINDS)
@@ -97,14 +98,11 @@ def test_words_that_vanish_are_unknown() -> None:
 
 @given(st.text(max_size=40))
 def test_any_text_has_pieces_within_the_limit(text: str) -> None:
-    for pieces in ANY_LIMITED:
+    for pieces in LIMITED:
         found = pieces.of(text)
         assert 1 <= len(found) <= 5
         assert all(0 <= piece < len(pieces) for piece in found)
         assert pieces.of(text) == found
-
-
-ANY_LIMITED = [Pieces(make(), source=kind, max_pieces=5) for kind, make in KINDS.items()]
 
 
 def test_long_words_are_cut(pieces: Pieces) -> None:

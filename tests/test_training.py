@@ -173,7 +173,7 @@ def test_plan_fits_the_time() -> None:
         batches = sampler.batches(epoch)[:steps]
         spent += sum(sampler.costs[batch].sum() for batch in batches) * per_piece
         steps, epoch = steps - len(batches), epoch + 1
-    assert 75 < spent + made.score_seconds < 100
+    assert 70 < spent + made.score_seconds < 97
 
 
 # ---------------------------------------------------------------------- checkpoints
@@ -283,7 +283,7 @@ def test_a_run_leaves_a_model_with_card_metrics_and_picture(tmp_path: Path) -> N
 
 def test_killed_at_random_moments_and_resumed_it_ends_bit_for_bit_the_same(tmp_path: Path) -> None:
     """Twenty kills with -9, at moments spread over the whole run."""
-    flags = [*RUN, "--set=train.checkpoint_steps=3", "--set=train.epochs=40"]
+    flags = [*RUN, "--set=train.checkpoint_steps=3", "--set=train.epochs=120"]
     run(*flags, "-o", str(tmp_path / "whole"))
     expected = (tmp_path / "whole" / "model.safetensors").read_bytes()
     expected_metrics = [_without_time(line) for line in (tmp_path / "whole" / "metrics.jsonl").read_text().splitlines()]
@@ -295,7 +295,7 @@ def test_killed_at_random_moments_and_resumed_it_ends_bit_for_bit_the_same(tmp_p
         process = subprocess.Popen(
             command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=os.environ | {"OMP_NUM_THREADS": "1"}
         )
-        _wait_for_steps(output, process, at_least=chance.randint(0, 3))
+        _wait_for_steps(output, process, at_least=chance.randint(1, 2))
         time.sleep(chance.random() * 0.15)
         process.send_signal(signal.SIGKILL)
         _, errors = process.communicate()
@@ -347,11 +347,11 @@ def test_two_processes_learn_as_one(tmp_path: Path) -> None:
 
 def test_a_time_limit_is_kept(tmp_path: Path) -> None:
     begin = time.monotonic()
-    run(*RUN, "-o", str(tmp_path / "model"), "--time-limit", "15s")
+    run(*RUN, "-o", str(tmp_path / "model"), "--time-limit", "20s")
     taken = time.monotonic() - begin
-    assert taken < 19  # the limit, and starting Python and torch
+    assert taken < 25  # the limit, and starting Python and torch
     result = json.loads((tmp_path / "model" / "run.json").read_text())
-    assert 6 < result["seconds"] < 15.5
+    assert 8 < result["seconds"] < 20
 
 
 # ---------------------------------------------------------------------- one clear line for each mistake

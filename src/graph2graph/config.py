@@ -22,7 +22,7 @@ class EncoderConfig(_Frozen):
     heads: int = Field(12, ge=1)
     inner_width: int = Field(3072, ge=1)  # of the feed-forward layers
     embedding_width: int | None = None  # of the input embeddings, where it is not `width` (ELECTRA)
-    max_positions: int = Field(512, ge=3)  # how long an input may be
+    max_positions: int = Field(512, ge=8)  # how long an input may be
     n_segments: int = Field(2, ge=0)
     relations: int = Field(0, ge=0)  # k of Eq. 4, "none" included; 0 takes no graph
     relation_std: float = Field(0.02, ge=0)  # how the relation tables start

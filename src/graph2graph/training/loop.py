@@ -176,7 +176,8 @@ class Trainer:
         """Whether there is just time left to score; happens only where the machine was slower than planned."""
         if self.time_limit is None or self.plan is None:
             return False
-        return bool(self.processes.agreed(self.elapsed + 1.2 * self.plan.score_seconds > self.time_limit))
+        over = self.elapsed + self.plan.finish_seconds(len(self.dev)) > self.time_limit
+        return bool(self.processes.agreed(over))
 
     # ------------------------------------------------------------------ scoring
 

@@ -22,6 +22,7 @@ SCORING_SHARE = 0.1  # of the time, for scoring between the first and the last e
 RESERVE = 0.04  # of the time, for what takes longer than expected
 FORWARD_SHARE = 0.45  # what decoding takes a piece, of what training takes
 MIN_SCORED = 200  # sentences
+FINISH_SECONDS = 3.0  # to load the best model, draw the curve, write the card
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,11 @@ class Plan:
     seconds_a_piece: float  # in training, as timed
     train_seconds: float
     score_seconds: float  # one scoring of the whole development set
+
+    def finish_seconds(self, n_dev: int) -> float:
+        """What the end of the run takes after its last step: scoring as after an epoch, then all, with something to spare."""
+        share = 1 + (self.eval_sentences / n_dev if self.eval_sentences else 1)
+        return 1.2 * share * self.score_seconds + FINISH_SECONDS
 
     @property
     def seconds(self) -> float:
@@ -68,7 +74,7 @@ def plan(
         n_steps = sum(len(sampler.batches(epoch)) for epoch in range(train.epochs))
         eval_sentences = train.eval_sentences
         return Plan(n_steps, eval_sentences, seconds_a_piece, train.epochs * epoch_seconds, score_seconds)
-    available = max(seconds_left * (1 - RESERVE) - score_seconds, 0.0)
+    available = max(seconds_left * (1 - RESERVE) - score_seconds - FINISH_SECONDS, 0.0)
     n_epochs = max(available / epoch_seconds, 1.0)
     share = min(1.0, SCORING_SHARE * available / (n_epochs * score_seconds))
     eval_sentences = train.eval_sentences or max(int(share * len(dev)), min(MIN_SCORED, len(dev)))
