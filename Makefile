@@ -33,8 +33,13 @@ weights: .weights/minilm-l6 .weights/mpnet-base
 .weights/%: | $(READY)
 	-$(BIN)/python experiments/encoders.py $*
 
+# First what stands below everything and needs no torch, at once; then all the rest, on all cores.
+FIRST := tests/test_transitions.py tests/test_conllu.py
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/pytest
+
 test: lint weights
-	OMP_NUM_THREADS=1 $(BIN)/pytest -n auto
+	$(PYTEST) $(FIRST)
+	$(PYTEST) -n auto $(addprefix --ignore=,$(FIRST))
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache dist
