@@ -1,4 +1,4 @@
-"""Checkpoints: complete, atomic, checked when read; no pickle.
+"""Checkpoints: complete, atomic, checked when read; nothing executable in them.
 
 A checkpoint is one safetensors file: weights and the optimiser's moments as tensors, everything else as JSON in its header,
 with a checksum of the tensors. Random numbers need no place in it: they follow from the seed and the step. It appears under its
