@@ -19,6 +19,32 @@ TREEBANKS = Path(os.environ.get("G2G_TREEBANKS", ROOT.parent / "shared" / "treeb
 
 sys.path.append(str(ROOT / "benchmarks"))  # the naive forms that ours are compared with
 
+CONTRACTIONS = """\
+# newpar
+# sent_id = dont
+# text = I don't think he saw it.
+1	I	I	PRON	PRP	Case=Nom	4	nsubj	_	_
+2-3	don't	_	_	_	_	_	_	_	_
+2	do	do	AUX	VBP	_	4	aux	_	_
+3	n't	not	PART	RB	Polarity=Neg	4	advmod	_	_
+4	think	think	VERB	VB	_	0	root	_	_
+5	he	he	PRON	PRP	Case=Nom	6	nsubj	_	_
+6	saw	see	VERB	VBD	_	4	ccomp	_	_
+7	it	it	PRON	PRP	_	6	obj	_	SpaceAfter=No
+8	.	.	PUNCT	.	_	4	punct	_	_
+
+# sent_id = isnt
+# text = It isn't the issue.
+1	It	it	PRON	PRP	_	5	nsubj	_	_
+2-3	isn't	_	_	_	_	_	_	_	_
+2	is	be	AUX	VBZ	_	5	cop	_	_
+3	n't	not	PART	RB	Polarity=Neg	5	advmod	_	_
+4	the	the	DET	DT	_	5	det	_	_
+5	issue	issue	NOUN	NN	_	0	root	_	SpaceAfter=No
+6	.	.	PUNCT	.	_	5	punct	_	_
+
+"""
+
 # A busy machine is no failure: examples may take their time.
 settings.register_profile("g2g", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("g2g")
@@ -53,6 +79,20 @@ def one_thread() -> Iterator[None]:
     torch.set_num_threads(1)
     yield
     torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="session")
+def text_udpipe(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A text model that has seen the toy treebank, and that "don't" and "isn't" are two words."""
+    from graph2graph import text
+
+    treebank = tmp_path_factory.mktemp("text") / "train.conllu"
+    treebank.write_text(
+        CONTRACTIONS + (ROOT / "tests" / "data" / "toy.conllu").read_text(encoding="utf-8"), encoding="utf-8"
+    )
+    options = text.TextOptions(dimension=16, segment_size=20, epochs=3, iterations=3)
+    text.train(treebank, None, treebank.with_name("text.udpipe"), options=options)
+    return treebank.with_name("text.udpipe")
 
 
 class Result(NamedTuple):

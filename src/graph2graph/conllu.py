@@ -18,7 +18,7 @@ import io
 import os
 import re
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -152,8 +152,12 @@ class Sentence:
 
     def with_tags(self, upos: Sequence[str], xpos: Sequence[str]) -> "Sentence":
         """The same sentence with other UPOS and XPOS columns."""
-        tags = zip(self.rows, upos, xpos, strict=True)
-        return self._with_cells({i: {UPOS: u, XPOS: x} for i, (_, u, x) in enumerate(tags)})
+        return self.with_columns({UPOS: upos, XPOS: xpos})
+
+    def with_columns(self, columns: Mapping[int, Sequence[str]]) -> "Sentence":
+        """The same sentence with other values in some columns: `sentence.with_columns({conllu.LEMMA: lemmas})`."""
+        rows = zip(self.rows, *columns.values(), strict=True)
+        return self._with_cells({i: dict(zip(columns, cells, strict=True)) for i, (_, *cells) in enumerate(rows)})
 
     def _with_cells(self, changes: dict[int, dict[int, str]]) -> "Sentence":
         lines, rows = self.lines.copy(), self.rows.copy()
@@ -230,7 +234,7 @@ def _scan(source: Source, check: Check) -> Iterator[Sentence | list[Problem]]:
     """Each sentence in turn, or the list of what is wrong with it."""
     name, line = _name(source), 1
     try:
-        with _opened(source) as stream:
+        with opened(source) as stream:
             for block in _blocks(stream):
                 yield _parse(block, line, name, check)
                 line += len(block)
@@ -391,8 +395,8 @@ def _name(source: Source) -> str:
 
 
 @contextmanager
-def _opened(source: Source) -> Iterator[Iterable[Any]]:
-    """The lines of a path or stream; gzip is known by its first bytes."""
+def opened(source: Source) -> Iterator[Any]:
+    """The stream of a path, or the stream itself, unpacked if it is gzip, which is known by its first bytes."""
     if isinstance(source, (str, os.PathLike)):
         with open(source, "rb") as file:
             yield _unzipped(file)

@@ -17,6 +17,7 @@ from graph2graph.cli.models import models
 from graph2graph.cli.oracle import oracle
 from graph2graph.cli.parse import parse
 from graph2graph.cli.train import train
+from graph2graph.cli.train_text import train_text
 from graph2graph.cli.validate import validate
 from graph2graph.errors import DataError
 
@@ -43,7 +44,7 @@ def _options(
     del version  # handled by its callback
 
 
-for command in (parse, train, draw, evaluate, oracle, validate, models):
+for command in (parse, train, train_text, draw, evaluate, oracle, validate, models):
     app.command()(command)
 
 

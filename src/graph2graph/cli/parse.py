@@ -1,28 +1,34 @@
-"""`g2g parse`: sentences in, trees out."""
+"""`g2g parse`: text or sentences in, trees out."""
 
+import io
+import itertools
 import json
+import os
 import sys
 import warnings
 from collections.abc import Iterable, Iterator
-from contextlib import nullcontext
 from enum import StrEnum
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 import typer
 
-from graph2graph import conllu, drawing
-from graph2graph.cli.streams import output, source
+from graph2graph import catalogue, conllu, drawing
+from graph2graph.cli.streams import lines, output, source
 from graph2graph.conllu import Sentence
 from graph2graph.errors import DataError
+
+if TYPE_CHECKING:
+    from graph2graph.pipeline import Pipeline
 
 
 class InputChoice(StrEnum):
     """How the input is written."""
 
-    CONLLU = "conllu"
+    TEXT = "text"
     HORIZONTAL = "horizontal"
     VERTICAL = "vertical"
+    CONLLU = "conllu"
 
 
 class OutputChoice(StrEnum):
@@ -38,78 +44,149 @@ class TagsChoice(StrEnum):
     """Which tags the parser sees."""
 
     KEEP = "keep"
+    PREDICT = "predict"
     NONE = "none"
 
 
+class Input(NamedTuple):
+    """One thing to parse: a file, standard input or the text of --text."""
+
+    name: str
+    given: Path | IO[bytes]
+    written: InputChoice
+
+
 def parse(
-    files: list[Path] = typer.Argument(help="Files to parse, plain or gzip; - for standard input."),
-    model: Path = typer.Option(..., help="Directory of a trained model."),
+    files: list[Path] = typer.Argument(None, help="Files to parse, plain or gzip; - for standard input."),
+    text: str = typer.Option(None, help="Parse this text, in place of files."),
+    model: str = typer.Option(
+        catalogue.DEFAULT, metavar="NAME|DIR", help="A model shipped with g2g, or the directory of a trained one."
+    ),
     input_format: InputChoice = typer.Option(
-        InputChoice.CONLLU,
+        None,
         "--input",
-        help="conllu; or words, a sentence a line (horizontal) or a word a line (vertical).",
+        help="Raw text; words, a sentence a line (horizontal) or a word a line (vertical); or conllu. "
+        "Default: conllu for files named .conllu or .conllu.gz, text for all else.",
     ),
     output_format: OutputChoice = typer.Option(OutputChoice.CONLLU, "--output", help="How to write the trees."),
     target: Path = typer.Option(Path("-"), "-o", metavar="FILE", help="Where to write; - for standard output."),
-    tags: TagsChoice = typer.Option(TagsChoice.KEEP, help="Use the tags in the input, or none."),
+    tags: TagsChoice = typer.Option(
+        None,
+        help="The tags that the parser sees: those of the input (keep), those of the model's own tagger (predict), or none. "
+        "Default: keep for conllu; for all else predict, or none if the model has no tagger.",
+    ),
+    presegmented: bool = typer.Option(False, "--presegmented", help="Raw text has a sentence a line."),
+    ranges: bool = typer.Option(False, "--ranges", help="Write to MISC where in the raw text a token is: TokenRange."),
     batch_tokens: int = typer.Option(None, min=1, help="Pieces encoded at once; the trees do not depend on it."),
     threads: int = typer.Option(None, min=1, help="Threads of one process; default: all cores."),
 ) -> None:
-    """Parse sentences. Of CoNLL-U input, only HEAD and DEPREL change.
+    """Parse text or sentences. Of CoNLL-U input only HEAD and DEPREL change, whatever --tags is.
+
+    Raw text, and --tags predict, need a model with a tokeniser and tagger of its own; g2g train-text makes them. JSON is an
+    object a line; its words have start_char and end_char, their place in the raw text.
 
     Examples:
 
-    g2g parse --model DIR text.conllu -o parsed.conllu
+    g2g parse --text "The dog barks. It is loud." --output tree
 
-    echo "The dog barks ." | g2g parse --model DIR --input horizontal --output tree -
+    g2g parse --model DIR article.txt treebank.conllu -o parsed.conllu
+
+    echo "The dog barks ." | g2g parse --model DIR --input horizontal --output json -
     """
+    inputs = _inputs(files or [], text, input_format)
     import torch
 
-    from graph2graph.parser import Parser
+    from graph2graph.pipeline import Pipeline
 
     if threads is not None:
         torch.set_num_threads(threads)
-    parser = Parser.load(model)
-    sentences = (sentence for file in files for sentence in _read(file, input_format))
+    pipeline = Pipeline.load(model)
+    ranges = ranges or output_format is OutputChoice.JSON
+    reader = Reader(pipeline, tags, presegmented=presegmented, ranges=ranges)
     with warnings.catch_warnings(), output(target) as stream:
         warnings.showwarning = _note
-        parsed = parser.parse(sentences, batch_tokens=batch_tokens, tags=tags is TagsChoice.KEEP)
-        _write(parsed, output_format, stream)
+        _write(reader.parsed(inputs, batch_tokens), output_format, stream)
 
 
 def _note(message: Warning | str, *_: object, **__: object) -> None:
     print(f"g2g: {message}", file=sys.stderr)
 
 
-def _read(file: Path, written: InputChoice) -> Iterator[Sentence]:
-    if written is InputChoice.CONLLU:
-        yield from conllu.read(source(file), check="columns")
-        return
+def _inputs(files: list[Path], text: str | None, written: InputChoice | None) -> list[Input]:
+    if text is None and not files:
+        raise typer.BadParameter("nothing to parse: give files, - for standard input, or --text")
+    if text is not None:
+        if files:
+            raise typer.BadParameter("give files or --text, not both")
+        return [Input("--text", io.BytesIO(os.fsencode(text)), written or InputChoice.TEXT)]
+    return [Input(str(file), source(file), written or _format_of(file)) for file in files]
+
+
+def _format_of(file: Path) -> InputChoice:
+    name = file.name.lower().removesuffix(".gz")
+    return InputChoice.CONLLU if name.endswith(".conllu") else InputChoice.TEXT
+
+
+class Reader:
+    """Reads sentences and has them parsed, each input with the tags that it asks for."""
+
+    def __init__(self, pipeline: "Pipeline", tags: TagsChoice | None, *, presegmented: bool, ranges: bool) -> None:
+        self.pipeline, self.tags, self.presegmented, self.ranges = pipeline, tags, presegmented, ranges
+        self.ids = itertools.count(1)  # of the sentences of raw text, over all files
+
+    def parsed(self, inputs: Iterable[Input], batch_tokens: int | None) -> Iterator[Sentence]:
+        """The sentences of all inputs with their trees; neighbours that see like tags are parsed in one stream."""
+        for tags, group in itertools.groupby(inputs, self._seen_tags):
+            sentences = itertools.chain.from_iterable(map(self._read, group))
+            yield from self.pipeline.parse(sentences, tags=tags.value, batch_tokens=batch_tokens)
+
+    def _tags(self, written: InputChoice) -> TagsChoice:
+        """The tags asked for."""
+        if self.tags is not None:
+            return self.tags
+        if written is InputChoice.CONLLU:
+            return TagsChoice.KEEP
+        return TagsChoice.PREDICT if self.pipeline.has_text_model else TagsChoice.NONE
+
+    def _seen_tags(self, given: Input) -> TagsChoice:
+        """How the parser comes by them: what is not CoNLL-U is tagged as it is read, so that its tags are written too."""
+        tags = self._tags(given.written)
+        return TagsChoice.KEEP if tags is TagsChoice.PREDICT and given.written is not InputChoice.CONLLU else tags
+
+    def _read(self, given: Input) -> Iterator[Sentence]:
+        if given.written is InputChoice.CONLLU:
+            return conllu.read(given.given, check="columns")
+        is_tagged = self._tags(given.written) is TagsChoice.PREDICT
+        if given.written is InputChoice.TEXT:
+            from graph2graph.text import LIMIT
+
+            return self.pipeline.text_model.sentences(
+                lines(given.given, given.name, limit=LIMIT),
+                presegmented=self.presegmented,
+                ranges=self.ranges,
+                tags=is_tagged,
+                ids=self.ids,
+            )
+        words = _horizontal(given) if given.written is InputChoice.HORIZONTAL else _vertical(given)
+        return self.pipeline.text_model.tagged(words) if is_tagged else words
+
+
+def _horizontal(given: Input) -> Iterator[Sentence]:
+    for line in lines(given.given, given.name):
+        if line.split():
+            yield Sentence.from_words(line.split(), text=line.strip())
+
+
+def _vertical(given: Input) -> Iterator[Sentence]:
     words: list[str] = []
-    for line in _lines(file):
-        if written is InputChoice.HORIZONTAL:
-            if line.split():
-                yield Sentence.from_words(line.split(), text=line.strip())
-        elif line.strip():
+    for line in lines(given.given, given.name):
+        if line.strip():
             words.append(line.strip().replace("\t", " "))
         elif words:
             yield Sentence.from_words(words)
             words = []
     if words:
         yield Sentence.from_words(words)
-
-
-def _lines(file: Path) -> Iterator[str]:
-    given = source(file)
-    try:
-        with given.open("rb") if isinstance(given, Path) else nullcontext(given) as stream:
-            for number, line in enumerate(stream, 1):
-                try:
-                    yield line.decode("utf-8-sig" if number == 1 else "utf-8")
-                except UnicodeDecodeError as error:
-                    raise DataError(f"{file}:{number}: invalid UTF-8 at position {error.start + 1}") from error
-    except OSError as error:
-        raise DataError(f"{file}: {error.strerror}") from error
 
 
 def _write(sentences: Iterable[Sentence], written: OutputChoice, stream: IO[bytes]) -> None:
@@ -129,9 +206,12 @@ def _write(sentences: Iterable[Sentence], written: OutputChoice, stream: IO[byte
 
 
 def _as_json(sentence: Sentence) -> dict[str, Any]:
+    from graph2graph.text import offsets
+
     names = [name.lower() for name in conllu.COLUMN_NAMES]
     words: list[dict[str, Any]] = []
-    for row, head in zip(sentence.rows, sentence.heads, strict=True):
+    for row, head, place in zip(sentence.rows, sentence.heads, offsets(sentence), strict=True):
         word: dict[str, Any] = {name: None if value == "_" else value for name, value in zip(names, row, strict=True)}
-        words.append(word | {"id": int(row[conllu.ID]), "form": row[conllu.FORM], "head": head})
+        word |= {"id": int(row[conllu.ID]), "form": row[conllu.FORM], "head": head}
+        words.append(word | (dict(zip(("start_char", "end_char"), place, strict=True)) if place else {}))
     return {"sent_id": sentence.sent_id, "text": sentence.text, "words": words}

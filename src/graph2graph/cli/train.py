@@ -192,9 +192,10 @@ class _Watch:
         if self.enabled:
             self.progress.update(self.task, total=plan.n_steps, completed=resumed_at)
             scored = f"{plan.eval_sentences:,} sentences of" if plan.eval_sentences else "all of"
+            when = "each epoch" if plan.eval_epochs == 1 else f"every {plan.eval_epochs} epochs"
             self._say(
                 f"plan: {plan.n_steps:,} steps, about {plan.seconds / 60:.0f} minutes "
-                f"({1 / plan.seconds_a_piece:,.0f} pieces a second); {scored} the development set after each epoch"
+                f"({1 / plan.seconds_a_piece:,.0f} pieces a second); {scored} the development set after {when}"
             )
             if resumed_at:
                 self._say(f"going on after step {resumed_at:,}")

@@ -1,0 +1,90 @@
+"""From text to trees: a text model that finds the words, and a parser.
+
+>>> import graph2graph
+>>> nlp = graph2graph.load()  # doctest: +SKIP
+>>> print(nlp("The dog barks. It is loud.").to_conllu())  # doctest: +SKIP
+"""
+
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import chain, islice, tee
+from typing import Literal
+
+from graph2graph import catalogue, text
+from graph2graph.conllu import Sentence
+from graph2graph.errors import DataError
+from graph2graph.parser import Parser
+from graph2graph.text import TextModel
+
+# Which tags the parser sees: those of the sentences, those of the text model, or none.
+Tags = Literal["keep", "predict", "none"]
+TEXTS = 256  # looked at together, so that sentences of like length are parsed together
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A text and its parsed sentences."""
+
+    text: str
+    sentences: list[Sentence]
+
+    def to_conllu(self) -> str:
+        """The sentences in CoNLL-U."""
+        return "".join(line for sentence in self.sentences for line in sentence.lines)
+
+
+class Pipeline:
+    """A parser and, if there is one, the text model that goes before it."""
+
+    def __init__(self, parser: Parser, text_model: TextModel | None = None, *, name: str = "this model") -> None:
+        self.parser, self.name = parser, name
+        self._text_model = text_model
+
+    @classmethod
+    def load(cls, model: str | os.PathLike[str] = catalogue.DEFAULT) -> "Pipeline":
+        """The pipeline in a model directory, or the shipped one of that name; nothing is looked for elsewhere."""
+        directory = catalogue.find(model)
+        file = directory / text.FILE_NAME
+        text_model = TextModel.load(file) if file.exists() else None
+        return cls(Parser.load(directory), text_model, name=str(directory))
+
+    @property
+    def has_text_model(self) -> bool:
+        """Whether raw text can be parsed and tags predicted."""
+        return self._text_model is not None
+
+    @property
+    def text_model(self) -> TextModel:
+        """The text model, which must be there."""
+        if self._text_model is None:
+            raise DataError(
+                f"{self.name}: no {text.FILE_NAME}, which raw text and predicted tags need; "
+                f"make it with g2g train-text TRAIN DEV --output {self.name}"
+            )
+        return self._text_model
+
+    def __call__(self, raw: str, *, ranges: bool = False) -> Document:
+        """Parse a text; with `ranges`, MISC says where in it each token is."""
+        return next(self.pipe([raw], ranges=ranges))
+
+    def pipe(self, texts: Iterable[str], *, ranges: bool = False) -> Iterator[Document]:
+        """Parse texts, in the order they came, as they come."""
+        stream = iter(texts)
+        while window := list(islice(stream, TEXTS)):
+            split = [list(self.text_model.sentences(raw, ranges=ranges)) for raw in window]
+            parsed = self.parse(chain.from_iterable(split))
+            for raw, sentences in zip(window, split, strict=True):
+                yield Document(raw, list(islice(parsed, len(sentences))))
+
+    def parse(
+        self, sentences: Iterable[Sentence], *, tags: Tags = "keep", batch_tokens: int | None = None
+    ) -> Iterator[Sentence]:
+        """The same sentences with their trees: HEAD and DEPREL change and nothing else, whichever tags the parser sees."""
+        if tags != "predict":
+            yield from self.parser.parse(sentences, batch_tokens=batch_tokens, tags=tags == "keep")
+            return
+        given, seen = tee(sentences)
+        parsed = self.parser.parse(self.text_model.tagged(seen), batch_tokens=batch_tokens)
+        for tree, sentence in zip(parsed, given, strict=True):
+            yield sentence.with_tree(tree.heads, tree.deprels)
