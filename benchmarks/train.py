@@ -22,7 +22,7 @@ from torch.profiler import ProfilerActivity, profile
 from graph2graph import conllu
 from graph2graph.config import TITLES, VARIANTS, Config
 from graph2graph.parser import Parser, Vocabulary
-from graph2graph.training.examples import example
+from graph2graph.training.examples import StaleWeights, example
 from graph2graph.training.loss import batch_loss
 from graph2graph.training.optimiser import optimiser
 from graph2graph.training.sampling import Sampler
@@ -53,15 +53,16 @@ class Steps:
         """One step; the pieces it encoded."""
         batch = next(self.batches)
         drawn = [self.sampler.draw(int(number), 0) for number in batch]
-        stale_weight = self.parser.config.train.stale_weight
-        total, weight = batch_loss(self.model, [e for e, _ in drawn], [s for _, s in drawn], stale_weight=stale_weight)
+        train = self.parser.config.train
+        stale = StaleWeights(train.empty_stale_weight, train.stale_weight)
+        total, weight = batch_loss(self.model, [d.example for d in drawn], [d.steps for d in drawn], stale=stale)
         self.optimiser.zero_grad(set_to_none=True)
         (total / weight).backward()
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
         self.optimiser.step()
         if self.model.config.input == "state":
-            return sum(len(steps) * (e.features.n_words + 4) for e, steps in drawn)  # CLS, ROOT, two SEP
-        return sum(len(steps) * e.features.n_pieces for e, steps in drawn)
+            return sum(len(d.steps) * (d.example.features.n_words + 4) for d in drawn)  # CLS, ROOT, two SEP
+        return sum(len(d.steps) * d.example.features.n_pieces for d in drawn)
 
 
 def matmul_gflops(size: int = 2048) -> float:

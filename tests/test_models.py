@@ -2,6 +2,7 @@
 
 import io
 import json
+import math
 import shutil
 import warnings
 from collections.abc import Callable, Sequence
@@ -20,7 +21,7 @@ from torch import Tensor
 from graph2graph import conllu
 from graph2graph.config import VARIANTS, Config, EncoderConfig, ModelConfig
 from graph2graph.conllu import Sentence
-from graph2graph.decoding.greedy import greedy
+from graph2graph.decoding.greedy import Work, greedy
 from graph2graph.errors import DataError
 from graph2graph.models.features import OUTSIDE, Features
 from graph2graph.models.inputs import sentence_input, state_input
@@ -224,7 +225,7 @@ class Recorder:
         with mock.patch.multiple(self.model, action_scores=kept(score_actions), label_scores=kept(score_labels)):
             batch_loss(self.model, self.examples, steps)
         action_scores, label_scores = found
-        decisions = decisions_of(self.model, self.examples, steps, 0.0)
+        decisions = decisions_of(self.model, self.examples, steps)
         encoded_at = np.concatenate(steps)[decisions.encoded]
         once = self.model.config.input == "sentence" and not self.model.config.graph_input
         arc_rows = iter(label_scores)
@@ -301,6 +302,45 @@ def test_parts_that_do_not_fit_the_sentence_models_are_refused() -> None:
 def test_a_treebank_of_single_words_is_refused() -> None:
     with pytest.raises(DataError, match="only sentences of one word"):
         Vocabulary.of(sentence for sentence in TOY if len(sentence) == 1)
+
+
+# ------------------------------------------------------------------------------------------------ adaptive re-encoding
+
+
+def test_a_threshold_above_one_is_exact_and_zero_encodes_once() -> None:
+    parser = WILD["sent-g2g"]
+    exact, always, once, between = Work(), Work(), Work(), Work()
+    expected = trees(list(parser.parse(TOY, work=exact)))
+    assert trees(list(parser.parse(TOY, reencode=1.1, work=always))) == expected
+    assert trees(list(parser.parse(TOY, reencode=0.0, work=once))) != expected
+    for sentence in parser.parse(TOY, reencode=0.5, batch_tokens=30, work=between):
+        check_tree(sentence)
+    assert exact.n_encoded == always.n_encoded == sum(map(len, TOY))  # the last arc ends it
+    assert once.n_encoded == len(TOY)
+    assert once.n_encoded < between.n_encoded < exact.n_encoded
+
+
+def test_adaptive_trees_do_not_depend_on_the_batch() -> None:
+    parser = WILD["sent-g2g"]
+    together = trees(list(parser.parse(TOY, reencode=0.6)))
+    assert trees(list(parser.parse(TOY, reencode=0.6, batch_tokens=1))) == together
+
+
+def test_long_sentences_are_decoded_adaptively_too() -> None:
+    parser, sentence = WILD["sent-g2g"], long_sentence(80)
+    found = []
+    for threshold in (math.inf, 1.1):
+        with pytest.warns(UserWarning, match="sentence endless"):
+            found += list(parser.parse([sentence], reencode=threshold))
+    assert trees(found[:1]) == trees(found[1:])
+    with pytest.warns(UserWarning, match="sentence endless"):
+        [between] = parser.parse([sentence], reencode=0.6)
+    check_tree(between)
+
+
+def test_senttr_knows_no_threshold() -> None:
+    parser = WILD["sent"]
+    assert trees(list(parser.parse(TOY, reencode=0.0))) == trees(list(parser.parse(TOY)))
 
 
 # ---------------------------------------------------------------------------------------------------------- long sentences

@@ -19,8 +19,9 @@ from graph2graph.config import VARIANTS, Config, TrainConfig
 from graph2graph.errors import DataError
 from graph2graph.parser import Parser, Vocabulary
 from graph2graph.training import checkpoint
-from graph2graph.training.examples import Example, example
-from graph2graph.training.loss import decisions_of
+from graph2graph.training.examples import Example, StaleWeights, example
+from graph2graph.training.exploration import with_detours
+from graph2graph.training.loss import batch_loss, decisions_of
 from graph2graph.training.optimiser import optimiser, set_rate
 from graph2graph.training.plan import plan
 from graph2graph.training.sampling import Sampler
@@ -80,7 +81,7 @@ def test_drawn_steps_begin_with_the_empty_graph_and_each_has_a_graph_of_its_own(
     parser, examples = tiny_parser("sent-g2g", states=4)
     sampler = Sampler(examples, parser.config.model, parser.config.train)
     for number, one in enumerate(examples):
-        drawn, steps = sampler.draw(number, epoch=5)
+        drawn, steps, _ = sampler.draw(number, epoch=5)
         assert steps[0] == 0
         assert len(steps) == min(4, one.features.n_words)
         n_arcs = [(drawn.graph_at(np.array([step]))[0] != NO_NODE).sum() for step in steps]
@@ -90,16 +91,18 @@ def test_drawn_steps_begin_with_the_empty_graph_and_each_has_a_graph_of_its_own(
 def test_all_states_are_the_papers_way() -> None:
     parser, examples = tiny_parser("state-g2g", states=0)
     sampler = Sampler(examples, parser.config.model, parser.config.train)
-    assert sampler.draw(0, 0)[1].tolist() == list(range(examples[0].n_steps))
+    assert sampler.draw(0, 0).steps.tolist() == list(range(examples[0].n_steps))
     parser, examples = tiny_parser("sent-g2g", states=0)
     sampler = Sampler(examples, parser.config.model, parser.config.train)
-    assert len(sampler.draw(0, 0)[1]) == examples[0].features.n_words  # one graph for each number of arcs but the last
+    assert (
+        len(sampler.draw(0, 0).steps) == examples[0].features.n_words
+    )  # one graph for each number of arcs but the last
 
 
 def test_tags_are_dropped_for_a_share_of_the_sentences() -> None:
     parser, examples = tiny_parser("sent", tag_dropout=0.5)
     sampler = Sampler(examples, parser.config.model, parser.config.train)
-    dropped = [not sampler.draw(0, epoch)[0].features.tags.any() for epoch in range(200)]
+    dropped = [not sampler.draw(0, epoch).example.features.tags.any() for epoch in range(200)]
     assert 60 < sum(dropped) < 140
     assert all(examples[0].features.tags[1:])
 
@@ -111,16 +114,18 @@ def test_a_decision_counts_less_for_each_arc_its_graph_lacks() -> None:
     parser, [one, *_] = tiny_parser()
     steps = np.array([0, 3])  # the third action is an arc, so step 3 is the first to see it
     assert one.labels[2] != NO_NODE
-    decisions = decisions_of(parser.model, [one], [steps], 0.5)
+    decisions = decisions_of(parser.model, [one], [steps], StaleWeights(0.5, 0.8))
     by_place = dict(zip(zip(decisions.encoded, decisions.steps, strict=True), decisions.weights, strict=True))
     assert [by_place[0, step] for step in range(6)] == [1, 1, 1, 0.5, 0.5, 0.5]
-    assert by_place[1, 3] == by_place[1, 5] == 1
+    next_arc = int((one.labels[3:] != NO_NODE).argmax()) + 3
+    assert by_place[1, 3] == by_place[1, next_arc] == 1
+    assert by_place[1, next_arc + 1] == 0.8
     assert (1, 2) not in by_place
 
 
 def test_without_stale_weight_each_graph_answers_until_the_next_arc() -> None:
     parser, [one, *_] = tiny_parser()
-    decisions = decisions_of(parser.model, [one], [np.array([0])], 0.0)
+    decisions = decisions_of(parser.model, [one], [np.array([0])])
     assert decisions.steps.tolist() == [0, 1, 2]
     assert set(decisions.weights) == {1.0}
 
@@ -352,6 +357,77 @@ def test_a_time_limit_is_kept(tmp_path: Path) -> None:
     assert taken < 25  # the limit, and starting Python and torch
     result = json.loads((tmp_path / "model" / "run.json").read_text())
     assert 8 < result["seconds"] < 20
+
+
+# ---------------------------------------------------------------------- states off the gold path
+
+
+def test_detours_have_the_parsers_own_mistakes_in_their_graph() -> None:
+    parser, examples = tiny_parser(explore=1.0, states=2)
+    sampler = Sampler(examples, parser.config.model, parser.config.train)
+    n_detours = n_wrong = 0
+    for epoch in range(5):
+        drawn = [sampler.draw(number, epoch) for number in range(len(examples))]
+        dropout.seed([epoch])
+        found, steps = with_detours(parser.model.train(), drawn)
+        dropout.seed([epoch])
+        again, _ = with_detours(parser.model, drawn)
+        known = {id(draw.example) for draw in drawn}
+        for one, same, at in zip(found, again, steps, strict=True):
+            assert one.actions.tolist() == same.actions.tolist()
+            if id(one) in known:
+                continue
+            n_detours += 1
+            [gold] = [draw.example for draw in drawn if draw.example.features is one.features]
+            assert at.tolist() == [0]
+            [heads], [labels] = one.graph_at(at)
+            built = heads != NO_NODE
+            n_wrong += bool(((heads != gold.heads) | (labels != gold.deprels))[built].any())
+            # the words without a head get their gold one if it is still there, and their gold label unless they become root
+            free = ~built & (gold.heads != NO_NODE)
+            alive = free & ~built[gold.heads]
+            assert (one.heads[alive] == gold.heads[alive]).all()
+            assert ((one.deprels == gold.deprels) | (one.heads == 0))[free].all()
+        total, weight = batch_loss(parser.model, found, steps, stale=StaleWeights(1.0, 1.0))
+        total.backward()  # type: ignore[no-untyped-call]
+        assert torch.isfinite(total)
+        assert weight > 0
+    assert n_detours > 20
+    assert n_wrong > 0.8 * n_detours  # in the others an arc was missed, or a word swapped
+
+
+def test_one_state_a_sentence_is_the_empty_graph_or_any_other() -> None:
+    parser, examples = tiny_parser(states=1, empty_share=0.3)
+    sampler = Sampler(examples, parser.config.model, parser.config.train)
+    longest = int(np.argmax([one.n_steps for one in examples]))
+    drawn = [sampler.draw(longest, epoch).steps for epoch in range(300)]
+    assert {len(steps) for steps in drawn} == {1}
+    n_empty = sum(int(steps[0]) == 0 for steps in drawn)
+    assert 60 < n_empty < 120
+    assert len({int(steps[0]) for steps in drawn}) == examples[longest].features.n_words
+
+
+def test_tags_are_learnt_from_sentences_seen_without_them() -> None:
+    parser, examples = tiny_parser("sent")
+    parser = Parser.create(
+        parser.config.model_copy(update={"model": parser.config.model.model_copy(update={"tagger": True})}),
+        parser.vocabulary,
+        forms=(form for sentence in conllu.read(TOY) for form in sentence.forms),
+    )
+    model, empty = parser.model, [np.zeros(1, dtype=np.int64)] * len(examples)
+    torch.manual_seed(0)
+    plain, _ = batch_loss(model.eval(), examples, empty)
+    with_tags, _ = batch_loss(model, examples, empty, tag_loss=1.0)
+    assert with_tags.item() == plain.item()  # all have their tags: nothing to be learnt
+    hidden = [one.without_tags() for one in examples]
+    optimiser_ = torch.optim.Adam(model.parameters(), lr=1e-2)
+    for _ in range(60):
+        loss = batch_loss(model.train(), hidden, empty, tag_loss=1.0)[0]
+        optimiser_.zero_grad()
+        loss.backward()  # type: ignore[no-untyped-call]
+        optimiser_.step()
+    left = batch_loss(model.eval(), hidden, empty, tag_loss=1.0)[0] - batch_loss(model, hidden, empty)[0]
+    assert left.item() < 0.1 * sum(one.features.n_words for one in examples)
 
 
 # ---------------------------------------------------------------------- one clear line for each mistake

@@ -1,6 +1,7 @@
 """The settings: one frozen tree that rejects unknown keys. An ablation is a field; a row of the paper is a few of them."""
 
 import json
+import math
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -10,7 +11,7 @@ from graph2graph.errors import DataError
 
 
 class _Frozen(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="strings")
 
 
 class EncoderConfig(_Frozen):
@@ -55,6 +56,7 @@ class ModelConfig(_Frozen):
     history: bool = False
     separate_positions: bool = False  # positions counted in each segment anew
     labelled_relations: bool = False  # k = 2 · labels + 3 instead of the paper's 3
+    tagger: bool = False  # the tags are predicted too, from sentences that are seen without them
     exist_hidden: int = Field(500, ge=1)
     relation_hidden: int = Field(100, ge=1)
     classifier_dropout: float = Field(0.05, ge=0, lt=1)
@@ -96,11 +98,16 @@ class TrainConfig(_Frozen):
     """How a model is trained; the defaults suit a small pretrained encoder."""
 
     epochs: int = Field(10, ge=1)  # a time limit plans the number of steps instead
-    batch_pieces: int = Field(3000, ge=1)  # encoded in one step
+    batch_pieces: int = Field(1500, ge=1)  # encoded in one step
     states: int = Field(4, ge=0)  # encoded for each sentence of a graph or state model; 0 is all, the paper's way
+    empty_share: float = Field(0.3, ge=0, le=1)  # with one state a sentence: how often it is that of the empty graph
+    explore: float = Field(
+        0.0, ge=0, le=1
+    )  # share of sentences from which a state with the parser's own mistakes is drawn
     stale_weight: float = Field(0.7, ge=0, le=1)  # of a decision, for each arc that the graph it is taken on lacks
-    learning_rate: float = Field(1e-4, gt=0)  # of pretrained parameters
-    new_learning_rate: float = Field(1e-3, gt=0)  # of all others
+    empty_stale_weight: float = Field(1.0, ge=0, le=1)  # the same for the empty graph
+    learning_rate: float = Field(3e-4, gt=0)  # of pretrained parameters
+    new_learning_rate: float = Field(2e-3, gt=0)  # of all others
     one_optimiser: bool = False  # the same rate, `learning_rate`, for all
     warmup: float = Field(0.05, ge=0, lt=1)  # share of the steps
     weight_decay: float = Field(0.01, ge=0)
@@ -108,6 +115,7 @@ class TrainConfig(_Frozen):
     adam_epsilon: float = Field(1e-6, gt=0)
     clip: float = Field(1.0, gt=0)  # of the global norm of the gradient
     tag_dropout: float = Field(0.2, ge=0, le=1)  # share of sentences that are seen without tags
+    tag_loss: float = Field(0.2, ge=0)  # weight of the tagger's loss
     patience: int = Field(3, ge=0)  # epochs without a better score before stopping early; 0 never stops
     eval_sentences: int = Field(0, ge=0)  # of the development set, after each epoch; 0 is all
     checkpoint_minutes: float = Field(10, ge=0)
@@ -121,6 +129,7 @@ class DecodeConfig(_Frozen):
     """How a parser decodes unless told otherwise."""
 
     batch_tokens: int = Field(4096, ge=1)  # pieces encoded at once, padding counted
+    reencode: float = Field(math.inf, ge=0)  # encode again when the best action is less probable; inf: always, exactly
 
 
 class Config(_Frozen):

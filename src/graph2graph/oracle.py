@@ -13,13 +13,17 @@ Both take time linear in the number of transitions, which is exactly 2n + 2 · (
 from collections.abc import Sequence
 from typing import Literal
 
-from graph2graph.transitions import ROOT, Action, State
+from graph2graph.transitions import NO_NODE, ROOT, Action, State
 
 Swap = Literal["eager", "lazy"]
+_BY_NUMBER = {int(action): action for action in Action}  # several times as quick as Action(number)
 
 
-def transitions(heads: Sequence[int], *, swap: Swap = "eager") -> bytearray:
+def transitions(heads: Sequence[int], *, swap: Swap = "eager", start: State | None = None) -> bytearray:
     """The actions that build this tree (heads of words 1..n, one of them 0), each as its number.
+
+    From a state on the way they are the rest of the way. From any other state whose arcs the tree has, they are tried and
+    found wanting at times: see `way_back`.
 
     >>> from graph2graph.transitions import Action
     >>> [Action(a).title for a in transitions([2, 0])]
@@ -37,6 +41,11 @@ def transitions(heads: Sequence[int], *, swap: Swap = "eager") -> bytearray:
     act = actions.append
     stack = [ROOT]
     buffer = list(range(len(heads), 0, -1))
+    if start is not None:  # arcs already there are built: the words that have them are gone
+        stack, buffer = list(start.stack), list(start.buffer)
+        for h in start.heads[1:]:
+            if h != NO_NODE:
+                missing[h] -= 1
     while True:
         while len(stack) > 1:  # arcs and swaps, until there is nothing to do but shift
             s1, s2 = stack[-1], stack[-2]
@@ -58,6 +67,57 @@ def transitions(heads: Sequence[int], *, swap: Swap = "eager") -> bytearray:
             return actions
         act(shift)
         stack.append(buffer.pop())
+
+
+def way_back(state: State, heads: Sequence[int]) -> tuple[list[int], bytearray] | None:
+    """From a state off the gold path: the best tree to be had, and the actions that build it; None where no way is found.
+
+    Every word without a head that can still get its gold one does: those arcs are part of one tree, so none excludes
+    another. A word whose gold head is gone goes to the word still there under which that head was put, if need be to the
+    one over its gold head's gold head, and so on up. If the gold root is gone, the word over it becomes the root.
+    """
+    tree = _best_tree(state, heads)
+    actions = transitions(tree, start=state)
+    try:
+        after = State(len(heads))
+        after.stack, after.buffer, after.heads = list(state.stack), list(state.buffer), list(state.heads)
+        for number in actions:
+            after.apply(_BY_NUMBER[number])
+    except ValueError:  # a swap that was made already would have to be taken back
+        return None
+    return (tree, actions) if after.is_final else None
+
+
+def _best_tree(state: State, heads: Sequence[int]) -> list[int]:
+    """The tree with the arcs of a state and as many gold ones besides as can be."""
+    gold = [NO_NODE, *heads]
+    target = list(state.heads)
+    live = [word for word in range(1, len(gold)) if target[word] == NO_NODE]
+
+    def top(word: int) -> int:
+        """The word at the top of the tree that a word is in, as far as it is built."""
+        while target[word] not in (NO_NODE, ROOT):
+            word = target[word]
+        return word
+
+    def owner(word: int) -> int:
+        """The word still there under which a word was put, or itself."""
+        while state.heads[word] != NO_NODE:
+            word = state.heads[word]
+        return word
+
+    for word in live:
+        if gold[word] == ROOT or state.heads[gold[word]] == NO_NODE:
+            target[word] = gold[word]
+    root = top(gold.index(ROOT))
+    target[root] = ROOT
+    for word in live:
+        if target[word] == NO_NODE:
+            above = gold[word]
+            while above != ROOT and top(above) == word:
+                above = gold[above]
+            target[word] = root if above == ROOT else owner(above)
+    return target[1:]
 
 
 def projective_order(heads: Sequence[int]) -> list[int]:
@@ -100,9 +160,8 @@ def is_projective(heads: Sequence[int]) -> bool:
 def rebuild(n_words: int, actions: Sequence[int]) -> list[int]:
     """The heads of words 1..n that these actions build; an illegal one raises ValueError."""
     state = State(n_words)
-    by_number = {int(action): action for action in Action}  # several times as quick as Action(number)
     for number in actions:
-        state.apply(by_number[number])
+        state.apply(_BY_NUMBER[number])
     return state.heads[1:]
 
 

@@ -17,7 +17,7 @@ from safetensors.torch import save
 from graph2graph import conllu, pretrained
 from graph2graph.config import Config, EncoderConfig, read_json
 from graph2graph.conllu import Sentence
-from graph2graph.decoding.greedy import greedy
+from graph2graph.decoding.greedy import Work, greedy
 from graph2graph.encoder import GraphEncoder
 from graph2graph.errors import DataError
 from graph2graph.models.features import Features, Featurizer
@@ -149,10 +149,20 @@ class Parser:
         _write(path / "tokenizer.json", self.pieces.tokenizer.to_str().encode())
 
     def parse(
-        self, sentences: Iterable[Sentence], *, batch_tokens: int | None = None, tags: bool = True
+        self,
+        sentences: Iterable[Sentence],
+        *,
+        batch_tokens: int | None = None,
+        tags: bool = True,
+        reencode: float | None = None,
+        work: Work | None = None,
     ) -> Iterator[Sentence]:
-        """The same sentences with their trees, in the order they came, as they come; `tags` says whether theirs are used."""
+        """The same sentences with their trees, in the order they came, as they come.
+
+        `tags` says whether theirs are used; `reencode` is the threshold of decoding; `work` is filled with what was done.
+        """
         budget = batch_tokens or self.config.decode.batch_tokens
+        reencode = self.config.decode.reencode if reencode is None else reencode
         stream = iter(sentences)
         while window := list(islice(stream, WINDOW)):
             features = [self.featurizer(sentence) for sentence in window]
@@ -163,7 +173,7 @@ class Parser:
                     _warn_long(sentence, self.config.model.encoder)
             parsed: dict[int, Sentence] = {}
             for batch in _batches(features, budget):
-                states = greedy(self.model, [features[number] for number in batch])
+                states = greedy(self.model, [features[n] for n in batch], reencode=reencode, work=work)
                 for row, number in enumerate(batch):
                     n_nodes = features[number].n_words + 1
                     labels = [self.vocabulary.labels[label] for label in states.labels[row, 1:n_nodes]]

@@ -1,10 +1,16 @@
-"""Exact greedy decoding, many sentences at a time.
+"""Greedy decoding, many sentences at a time: the best legal action at every step, with its best label.
 
 SentTr encodes a sentence once. In SentTr+G2GTr the input changes only when an arc is added, so a state is encoded again
 after an arc and only then. The state models see stack and buffer, so they encode at every transition.
+
+Exact decoding decides on the graph as it is. With a threshold, an encoding is used on while the best action has at least that
+probability, and made anew only when it has not: at 0 each sentence is encoded once, and its graph is withheld.
 """
 
+import math
 from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -13,56 +19,147 @@ from torch import Tensor
 from graph2graph.models.features import OUTSIDE, Features
 from graph2graph.models.memory import Memory
 from graph2graph.models.model import Encodings, ParserModel
-from graph2graph.transitions import Action, IntArray, States
+from graph2graph.transitions import Action, BoolArray, IntArray, States
+
+EXACT = math.inf
+
+
+@dataclass
+class Work:
+    """What decoding has done."""
+
+    n_encoded: int = 0  # states
+    decisions: list["Decisions"] = field(default_factory=list)  # by step
+
+
+@dataclass(frozen=True)
+class Decisions:
+    """The decisions of one step, D of them: where they are taken, what is seen, and what is done."""
+
+    rows: IntArray  # [D] of the states
+    focus: IntArray  # [D, 3] s2, s1, b1 before
+    actions: IntArray
+    labels: IntArray  # of the arcs; for the other actions it means nothing
+
+
+class View(NamedTuple):
+    """What a step's decisions are taken on."""
+
+    encodings: Encodings
+    encoded: Tensor  # [D] the encoded state of each
+    past: Tensor | None  # [D, w] its history
+    scores: Tensor  # [D, 4] of the actions
 
 
 @torch.inference_mode()
-def greedy(model: ParserModel, features: Sequence[Features]) -> States:
-    """The final states of these sentences: the best legal action at every step, with its best label."""
+def greedy(
+    model: ParserModel, features: Sequence[Features], *, reencode: float = EXACT, work: Work | None = None
+) -> States:
+    """The final states of these sentences; `work` is filled with what was done."""
     states = States([feature.n_words for feature in features])
-    memory = Memory(model, features) if model.config.input == "state" else None
-    encodings: Encodings | None = None
-    stale = np.ones(len(states), dtype=np.bool_)
-    parts = list(features)  # what of each sentence is to be encoded next: all of it, then what the last arc has changed
+    sight: _States | _Sentences
+    sight = (
+        _States(model, features, states)
+        if model.config.input == "state"
+        else _Sentences(model, features, states, reencode)
+    )
     while len(rows := (~states.is_final).nonzero()[0]):
-        if memory is not None:
-            encodings = model.encode(states.take(rows), [], vectors=memory.vectors, owners=rows)
-            encoded = np.arange(len(rows))
-        else:
-            if len(wanted := rows[stale[rows]]):
-                encodings = _refresh(model, states, [parts[row] for row in wanted], wanted, encodings)
-                stale[wanted] = False
-            encoded = rows
-        assert encodings is not None
         focus = states.focus[rows]
-        past = None if memory is None or memory.past is None else memory.past[model.tensor(rows)]
-        index = model.tensor(encoded)
-        scores = model.action_scores(encodings, index, model.tensor(focus), model.tensor(states.legal()[rows]), past)
-        actions = scores.argmax(dim=1).cpu().numpy()
-        labels = _labels(model, encodings, index, actions, focus, past)
-        states.apply(rows, actions, labels)
-        if memory is not None:
-            memory.advance(states, rows, actions, labels, focus)
-        elif model.config.graph_input:
-            stale[rows] = (actions == Action.LEFT_ARC) | (actions == Action.RIGHT_ARC)
-            dependents = np.where(actions == Action.LEFT_ARC, focus[:, 0], focus[:, 1])
-            for row, dependent in zip(rows.tolist(), dependents.tolist(), strict=True):
-                if stale[row] and features[row].is_long:
-                    parts[row] = features[row].around(dependent)
+        view = sight.look(rows, focus, states.legal()[rows])
+        actions = view.scores.argmax(dim=1).cpu().numpy()
+        decided = Decisions(rows, focus, actions, _labels(model, view, actions, focus))
+        states.apply(rows, actions, decided.labels)
+        sight.acted(decided)
+        if work is not None:
+            work.decisions.append(decided)
+    if work is not None:
+        work.n_encoded += sight.n_encoded
     return states
 
 
-def _labels(
-    model: ParserModel, encodings: Encodings, index: Tensor, actions: IntArray, focus: IntArray, past: Tensor | None
-) -> IntArray:
+class _States:
+    """How a state model sees: everything anew at every transition."""
+
+    def __init__(self, model: ParserModel, features: Sequence[Features], states: States) -> None:
+        self.model, self.states, self.memory, self.n_encoded = model, states, Memory(model, features), 0
+
+    def look(self, rows: IntArray, focus: IntArray, legal: BoolArray) -> View:
+        """The scores of the actions in these rows."""
+        model, past = self.model, self.memory.past
+        encodings = model.encode(self.states.take(rows), [], vectors=self.memory.vectors, owners=rows)
+        self.n_encoded += len(rows)
+        index = torch.arange(len(rows), device=model.device)
+        past = None if past is None else past[model.tensor(rows)]
+        scores = model.action_scores(encodings, index, model.tensor(focus), model.tensor(legal), past)
+        return View(encodings, index, past, scores)
+
+    def acted(self, decided: Decisions) -> None:
+        """Take note of the actions."""
+        self.memory.advance(self.states, decided.rows, decided.actions, decided.labels, decided.focus)
+
+
+class _Sentences:
+    """How a sentence model sees: with the encoding of each row, which falls behind when an arc is added."""
+
+    def __init__(self, model: ParserModel, features: Sequence[Features], states: States, reencode: float) -> None:
+        self.model, self.features, self.states, self.reencode = model, features, states, reencode
+        self.n_missing = np.zeros(len(features), dtype=np.int64)  # arcs that the encoding of each row lacks
+        self.last = np.zeros(len(features), dtype=np.int64)  # the dependent of the last of them
+        self.encodings: Encodings | None = None
+        self.n_encoded = 0
+
+    def look(self, rows: IntArray, focus: IntArray, legal: BoolArray) -> View:
+        """The scores of the actions in these rows, on a fresh encoding where the old one is not good enough."""
+        if self.encodings is None:
+            self._encode(rows)
+        is_stale = self.n_missing[rows] > 0
+        if self.reencode == EXACT:
+            self._encode(rows[is_stale])
+            return self._view(rows, focus, legal)
+        view = self._view(rows, focus, legal)
+        unsure = is_stale & (view.scores.softmax(dim=1).amax(dim=1) < self.reencode).cpu().numpy()
+        if unsure.any():
+            self._encode(rows[unsure])
+            view.scores[self.model.tensor(unsure)] = self._view(rows[unsure], focus[unsure], legal[unsure]).scores
+        return view
+
+    def _view(self, rows: IntArray, focus: IntArray, legal: BoolArray) -> View:
+        assert self.encodings is not None
+        index = self.model.tensor(rows)
+        scores = self.model.action_scores(self.encodings, index, self.model.tensor(focus), self.model.tensor(legal))
+        return View(self.encodings, index, None, scores)
+
+    def _encode(self, rows: IntArray) -> None:
+        """Encode these rows; of a long sentence that lacks one arc, only the windows which that arc has changed."""
+        if not len(rows):
+            return
+        parts = [self.features[row] for row in rows.tolist()]
+        for place, row in enumerate(rows.tolist()):
+            if parts[place].is_long and self.n_missing[row] == 1:
+                parts[place] = parts[place].around(self.last[row])
+        self.encodings = _refresh(self.model, self.states, parts, rows, self.encodings)
+        self.n_missing[rows] = 0
+        self.n_encoded += len(rows)
+
+    def acted(self, decided: Decisions) -> None:
+        """Take note of the arcs among the actions."""
+        if self.model.config.graph_input:
+            is_left = decided.actions == Action.LEFT_ARC
+            is_arc = is_left | (decided.actions == Action.RIGHT_ARC)
+            self.n_missing[decided.rows] += is_arc
+            dependents = np.where(is_left, decided.focus[:, 0], decided.focus[:, 1])
+            self.last[decided.rows[is_arc]] = dependents[is_arc]
+
+
+def _labels(model: ParserModel, view: View, actions: IntArray, focus: IntArray) -> IntArray:
     """The best label of each arc; for the other actions it means nothing."""
     arcs = ((actions == Action.LEFT_ARC) | (actions == Action.RIGHT_ARC)).nonzero()[0]
     labels = np.zeros(len(actions), dtype=np.int64)
     if len(arcs):
         chosen = model.tensor(arcs)
         is_right = model.tensor(actions[arcs] == Action.RIGHT_ARC)
-        past = None if past is None else past[chosen]
-        scores = model.label_scores(encodings, index[chosen], model.tensor(focus[arcs]), is_right, past)
+        past = None if view.past is None else view.past[chosen]
+        scores = model.label_scores(view.encodings, view.encoded[chosen], model.tensor(focus[arcs]), is_right, past)
         labels[arcs] = scores.argmax(dim=1).cpu().numpy()
     return labels
 

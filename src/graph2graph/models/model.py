@@ -80,6 +80,7 @@ class ParserModel(nn.Module):
         history_width = (config.history_width or width) if config.history else 0
         if config.history:
             self.history = History(history_width, config.history_layers, n_labels)
+        self.tagger = nn.Linear(width, n_tags + 1) if config.tagger else None
         cls, dropout = config.output == "cls", config.classifier_dropout
         self.exist = Exist(width, history_width, hidden=config.exist_hidden, dropout=dropout, cls=cls)
         self.relation = Relation(

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,11 +13,19 @@ from graph2graph.transitions import NO_NODE, ROOT, Action, BoolArray, FloatArray
 NEVER = 1 << 40  # when ROOT gets its head
 
 
+class StaleWeights(NamedTuple):
+    """What a decision counts for each arc that the graph it is taken on lacks: the empty graph, or another."""
+
+    empty: float
+    other: float
+
+
 @dataclass(frozen=True)
 class Example:
     """A sentence with T gold transitions; everything that depends on the step has T rows."""
 
     features: Features
+    tags: IntArray  # [n + 1] gold, whether or not the features have them
     actions: IntArray  # [T]
     labels: IntArray  # [T] label of the arc, NO_NODE for SHIFT and SWAP
     focus: IntArray  # [T, 3] s2, s1, b1 before each
@@ -40,12 +49,14 @@ class Example:
         known = self.attached_at < steps[:, None]
         return np.where(known, self.heads, NO_NODE), np.where(known, self.deprels, NO_NODE)
 
-    def staleness_weights(self, steps: IntArray, stale_weight: float) -> FloatArray:
+    def staleness_weights(self, steps: IntArray, stale: "StaleWeights") -> FloatArray:
         """What each decision counts on the graph before each of these steps, [K, T]: 0 for those already taken."""
         is_arc = self.labels != NO_NODE
         n_arcs = np.cumsum(is_arc) - is_arc  # before each step
         staleness = n_arcs - n_arcs[steps][:, None]
-        weights: FloatArray = np.power(float(stale_weight), np.maximum(staleness, 0))
+        is_empty = ~(self.attached_at < steps[:, None]).any(axis=1)
+        base = np.where(is_empty, stale.empty, stale.other)
+        weights: FloatArray = np.power(base[:, None], np.maximum(staleness, 0))
         return np.where(np.arange(self.n_steps) >= steps[:, None], weights, 0.0)
 
     def states_at(self, steps: IntArray) -> States:
@@ -63,16 +74,46 @@ def example(
     tree = sentence.tree
     heads = np.array([NO_NODE, *tree], dtype=np.int64)
     deprels = np.array([NO_NODE] + [labels[deprel] for deprel in sentence.deprels], dtype=np.int64)
-    actions = np.frombuffer(oracle.transitions(tree, swap=swap), dtype=np.uint8).astype(np.int64)
-    states = _replayed(len(tree), actions)
+    start, actions = State(len(tree)), oracle.transitions(tree, swap=swap)
+    return _along(features, features.tags, heads, deprels, start, actions, keep_states=keep_states)
+
+
+def detour(gold: Example, state: State, labels: IntArray, *, root_label: int) -> Example | None:
+    """The way from a state off the gold path to the best tree that can still be had; None where no way is found.
+
+    labels: of the arcs in the state. Words that get their head later keep their gold label, whichever head it will be.
+    """
+    found = oracle.way_back(state, gold.heads[1:].tolist())
+    if found is None:
+        return None
+    tree, actions = found
+    heads = np.array([NO_NODE, *tree], dtype=np.int64)
+    deprels = np.where(np.array(state.heads) != NO_NODE, labels, np.where(heads == ROOT, root_label, gold.deprels))
+    return _along(gold.features, gold.tags, heads, deprels, state, actions, keep_states=gold.states is not None)
+
+
+def _along(
+    features: Features,
+    tags: IntArray,
+    heads: IntArray,
+    deprels: IntArray,
+    start: State,
+    transitions: bytearray,
+    *,
+    keep_states: bool,
+) -> Example:
+    """The material of these transitions, which lead from a state to a tree; the state moves along."""
+    actions = np.frombuffer(transitions, dtype=np.uint8).astype(np.int64)
+    attached_at = np.where(np.array(start.heads) == NO_NODE, NEVER, -1)
+    states = _replayed(start, actions)
     focus = states.focus
     is_left, is_right = actions == Action.LEFT_ARC, actions == Action.RIGHT_ARC
     dependents = np.where(is_left, focus[:, 0], np.where(is_right, focus[:, 1], ROOT))
-    attached_at = np.full(len(heads), NEVER)
     attached_at[dependents] = np.arange(len(actions))
     attached_at[ROOT] = NEVER
     return Example(
         features=features,
+        tags=tags,
         actions=actions,
         labels=deprels[dependents],
         focus=focus,
@@ -84,10 +125,9 @@ def example(
     )
 
 
-def _replayed(n_words: int, actions: IntArray) -> States:
-    """The states before each action, as rows."""
-    states = States(np.full(len(actions), n_words))
-    state = State(n_words)
+def _replayed(state: State, actions: IntArray) -> States:
+    """The states before each action, as rows; the state moves along."""
+    states = States(np.full(len(actions), len(state.heads) - 1))
     for step, action in enumerate(actions):
         states.stack_size[step], states.buffer_size[step] = len(state.stack), len(state.buffer)
         states.stack[step, : len(state.stack)] = state.stack

@@ -18,12 +18,14 @@ import torch
 from torch import Tensor, nn
 
 from graph2graph import dropout, scoring
+from graph2graph.config import TrainConfig
 from graph2graph.conllu import Sentence
 from graph2graph.errors import DataError
 from graph2graph.models.model import ParserModel
 from graph2graph.parser import Parser
 from graph2graph.training import checkpoint
-from graph2graph.training.examples import Example
+from graph2graph.training.examples import Example, StaleWeights
+from graph2graph.training.exploration import with_detours
 from graph2graph.training.loss import batch_loss
 from graph2graph.training.metrics import Metrics
 from graph2graph.training.optimiser import optimiser, set_rate
@@ -39,13 +41,14 @@ DRAW_EVERY = 60  # seconds
 class TeacherForcing(nn.Module):
     """The loss as a module, so that several processes can average its gradients."""
 
-    def __init__(self, model: ParserModel, stale_weight: float) -> None:
+    def __init__(self, model: ParserModel, config: TrainConfig) -> None:
         super().__init__()
-        self.model, self.stale_weight = model, stale_weight
+        self.model, self.config = model, config
 
     def forward(self, examples: Sequence[Example], steps: Sequence[IntArray]) -> tuple[Tensor, float]:
         """Sum of losses and sum of weights."""
-        return batch_loss(self.model, examples, steps, stale_weight=self.stale_weight)
+        stale = StaleWeights(self.config.empty_stale_weight, self.config.stale_weight)
+        return batch_loss(self.model, examples, steps, stale=stale, tag_loss=self.config.tag_loss)
 
 
 class Observer(Protocol):
@@ -83,7 +86,7 @@ class Trainer:
         self.model = parser.model.to(processes.device)
         self.sampler = Sampler(examples, parser.config.model, self.config)
         self.optimiser = optimiser(self.model, self.config, pretrained=pretrained)
-        self.module = processes.wrap(TeacherForcing(self.model, self.config.stale_weight))
+        self.module = processes.wrap(TeacherForcing(self.model, self.config))
         self.begin = time.monotonic() if started is None else started  # earlier sittings are counted in
         self.step = self.epoch = self.batch = 0  # the next batch is `batch` of `epoch`
         self.best, self.best_step, self.epochs_since_best = -1.0, 0, 0
@@ -103,6 +106,9 @@ class Trainer:
         self.observer.planned(self.plan, self.step)
         while self.step < self.plan.n_steps and not self._out_of_time():
             self._epoch(self.plan)
+            goes_on = self.step < self.plan.n_steps and not self._out_of_time()
+            if goes_on and self.epoch % self.plan.eval_epochs:
+                continue
             stop = self._score(self.plan) and self.time_limit is None
             if self.processes.agreed(stop):
                 break
@@ -154,7 +160,8 @@ class Trainer:
         ]
         dropout.seed([self.config.seed, self.step, self.processes.rank])
         with self._precision():
-            total, weight = self.module([example for example, _ in drawn], [steps for _, steps in drawn])
+            examples, steps = with_detours(self.model, drawn)
+            total, weight = self.module(examples, steps)
         if is_empty:
             total, weight = total * 0, 0.0
         whole = self.processes.total(weight)

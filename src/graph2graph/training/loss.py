@@ -2,7 +2,7 @@
 
 A batch is a list of sentences, each with the steps whose states are to be encoded. An encoded state answers for the decision
 at its own step, and, in a sentence model, for all later ones too: its graph lacks the arcs added since, and each of them
-makes the decision count less, by `stale_weight`. A decision on the graph as it is counts 1; SentTr, whose encoding is the same
+makes the decision count less (`StaleWeights`). A decision on the graph as it is counts 1; SentTr, whose encoding is the same
 at every step, is the case of one encoding at step 0 that counts 1 for all.
 """
 
@@ -14,11 +14,12 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from graph2graph.models.model import ParserModel
-from graph2graph.training.examples import Example, joined_states
+from graph2graph.models.model import Encodings, ParserModel
+from graph2graph.training.examples import Example, StaleWeights, joined_states
 from graph2graph.transitions import NO_NODE, Action, FloatArray, IntArray
 
 MIN_WEIGHT = 0.01  # what counts less is left out
+NOT_STALE = StaleWeights(0.0, 0.0)  # each graph answers for its own decisions alone
 
 
 @dataclass(frozen=True)
@@ -32,17 +33,23 @@ class Decisions:
 
 
 def batch_loss(
-    model: ParserModel, examples: Sequence[Example], steps: Sequence[IntArray], *, stale_weight: float = 0.0
+    model: ParserModel,
+    examples: Sequence[Example],
+    steps: Sequence[IntArray],
+    *,
+    stale: StaleWeights = NOT_STALE,
+    tag_loss: float = 0.0,
 ) -> tuple[Tensor, float]:
     """The weighted sum of the losses of all decisions, and the sum of the weights.
 
-    The loss of a decision is the cross entropy of the action among the legal ones, plus that of the label of an arc.
+    The loss of a decision is the cross entropy of the action among the legal ones, plus that of the label of an arc. A model
+    that predicts tags adds the loss of those, for sentences it sees without them.
     """
-    return _loss(model, examples, steps, decisions_of(model, examples, steps, stale_weight))
+    return _loss(model, examples, steps, decisions_of(model, examples, steps, stale), tag_loss)
 
 
 def decisions_of(
-    model: ParserModel, examples: Sequence[Example], steps: Sequence[IntArray], stale_weight: float
+    model: ParserModel, examples: Sequence[Example], steps: Sequence[IntArray], stale: StaleWeights = NOT_STALE
 ) -> Decisions:
     """What the encoded states of a batch answer for."""
     encoded, sentences, decided, weights = [], [], [], []
@@ -51,7 +58,7 @@ def decisions_of(
         if model.config.input == "state":
             where, at, weight = np.arange(len(some)), some, np.ones(len(some))
         elif model.config.graph_input:
-            table = example.staleness_weights(some, stale_weight)  # [K, T]
+            table = example.staleness_weights(some, stale)  # [K, T]
             where, at = (table > MIN_WEIGHT).nonzero()
             weight = table[where, at]
         else:
@@ -67,7 +74,11 @@ def decisions_of(
 
 
 def _loss(
-    model: ParserModel, examples: Sequence[Example], encoded_steps: Sequence[IntArray], decisions: Decisions
+    model: ParserModel,
+    examples: Sequence[Example],
+    encoded_steps: Sequence[IntArray],
+    decisions: Decisions,
+    tag_loss: float,
 ) -> tuple[Tensor, float]:
     states = joined_states(examples, encoded_steps)
     owners = np.repeat(np.arange(len(examples)), [len(some) for some in encoded_steps])
@@ -105,7 +116,20 @@ def _loss(
     label_losses = F.cross_entropy(label_scores, labels[arcs], reduction="none")
     losses = losses.index_add(0, arcs, label_losses)
     weights = torch.from_numpy(decisions.weights).to(losses)
-    return (losses * weights).sum(), float(decisions.weights.sum())
+    total = (losses * weights).sum()
+    if model.tagger is not None and tag_loss:
+        total = total + tag_loss * _tag_loss(model, [examples[owner] for owner in owners.tolist()], encodings)
+    return total, float(decisions.weights.sum())
+
+
+def _tag_loss(model: ParserModel, examples: Sequence[Example], encodings: Encodings) -> Tensor:
+    """The cross entropy of the tags of words that are seen without any, over all encoded states."""
+    assert model.tagger is not None
+    hidden = [example.tags * (example.features.tags == 0) for example in examples]
+    targets = model.tensor(_padded(hidden, 0))  # [B, m]
+    asked = targets > 0
+    vectors = F.embedding(encodings.places[:, : targets.shape[1]][asked], encodings.vectors)
+    return F.cross_entropy(model.tagger(vectors), targets[asked], reduction="sum")
 
 
 def _padded(arrays: Sequence[IntArray], fill: int) -> IntArray:

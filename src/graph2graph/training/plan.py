@@ -30,7 +30,8 @@ class Plan:
     """What a run will do; all times in seconds."""
 
     n_steps: int
-    eval_sentences: int  # scored after each epoch; 0 is all
+    eval_sentences: int  # scored between epochs; 0 is all
+    eval_epochs: int  # after how many epochs
     seconds_a_piece: float  # in training, as timed
     train_seconds: float
     score_seconds: float  # one scoring of the whole development set
@@ -73,12 +74,14 @@ def plan(
     if seconds_left is None:
         n_steps = sum(len(sampler.batches(epoch)) for epoch in range(train.epochs))
         eval_sentences = train.eval_sentences
-        return Plan(n_steps, eval_sentences, seconds_a_piece, train.epochs * epoch_seconds, score_seconds)
+        return Plan(n_steps, eval_sentences, 1, seconds_a_piece, train.epochs * epoch_seconds, score_seconds)
     available = max(seconds_left * (1 - RESERVE) - score_seconds - FINISH_SECONDS, 0.0)
     n_epochs = max(available / epoch_seconds, 1.0)
     share = min(1.0, SCORING_SHARE * available / (n_epochs * score_seconds))
     eval_sentences = train.eval_sentences or max(int(share * len(dev)), min(MIN_SCORED, len(dev)))
     scoring = n_epochs * score_seconds * eval_sentences / len(dev)
+    eval_epochs = max(1, round(scoring / (SCORING_SHARE * available))) if available else 1
+    scoring /= eval_epochs
     budget, n_steps, epoch = max(available - scoring, 0.0), 0, 0
     while True:
         costs = np.array([sampler.costs[batch].sum() for batch in sampler.batches(epoch)])
@@ -87,7 +90,7 @@ def plan(
             n_steps += int(np.searchsorted(spent, budget))
             break
         budget, n_steps, epoch = budget - float(spent[-1]), n_steps + len(costs), epoch + 1
-    return Plan(max(n_steps, 1), eval_sentences, seconds_a_piece, available, score_seconds)
+    return Plan(max(n_steps, 1), eval_sentences, eval_epochs, seconds_a_piece, available, score_seconds)
 
 
 def peak_memory(model: torch.nn.Module, config: ModelConfig, batch_pieces: int) -> float:

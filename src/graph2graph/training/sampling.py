@@ -5,6 +5,7 @@ anywhere, and the shares of several processes fit together.
 """
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,6 +15,16 @@ from graph2graph.training.examples import Example
 from graph2graph.transitions import NO_NODE, IntArray
 
 POOL = 50  # batches whose sentences are sorted by length together
+
+
+class Draw(NamedTuple):
+    """A sentence of a batch."""
+
+    example: Example
+    steps: IntArray  # whose states are encoded
+    detour: (
+        float | None
+    )  # if the last of them is to be one off the gold path: how far down the parser's own way, 0 to 1
 
 
 class Sampler:
@@ -44,26 +55,33 @@ class Sampler:
     def _pool_size(self) -> int:
         return POOL * self.train.batch_pieces
 
-    def draw(self, number: int, epoch: int) -> tuple[Example, IntArray]:
-        """A sentence of a batch, with the steps whose states are encoded; now and then without its tags."""
+    def draw(self, number: int, epoch: int) -> "Draw":
+        """What is learnt from a sentence of a batch; now and then without its tags."""
         rng = np.random.default_rng([self.train.seed, epoch, number])
         example = self.examples[number]
         if rng.random() < self.train.tag_dropout:
             example = example.without_tags()
-        return example, self._steps(example, rng)
+        steps = self._steps(example, rng)
+        is_graph_model = self.model.graph_input and self.model.input == "sentence"
+        explores = is_graph_model and rng.random() < self.train.explore
+        return Draw(example, steps, rng.random() if explores else None)
 
     def _steps(self, example: Example, rng: np.random.Generator) -> IntArray:
+        empty = np.zeros(1, dtype=np.int64)
         if not self.model.graph_input and self.model.input == "sentence":
-            return np.zeros(1, dtype=np.int64)
+            return empty
         if self.model.input == "state":
             candidates = np.arange(example.n_steps)
             n_wanted = self.train.states or len(candidates)
             return np.sort(rng.choice(candidates, min(n_wanted, len(candidates)), replace=False))
-        # the steps at which a sentence model sees a new graph: the empty one, always, and those after an arc
+        # the steps at which a sentence model sees a new graph: the empty one, and those after an arc
         fresh = np.flatnonzero(example.labels[:-1] != NO_NODE) + 1
+        if self.train.states == 1:
+            is_empty = not len(fresh) or rng.random() < self.train.empty_share
+            return empty if is_empty else rng.choice(fresh, 1)
         n_wanted = self.train.states - 1 if self.train.states else len(fresh)
         some = rng.choice(fresh, min(n_wanted, len(fresh)), replace=False) if len(fresh) else fresh
-        return np.concatenate([[0], np.sort(some)])
+        return np.concatenate([empty, np.sort(some)])
 
     def _cost(self, example: Example) -> int:
         """How many pieces a sentence encodes in one step."""

@@ -1,0 +1,192 @@
+"""The English parser: SentTr against SentTr+G2GTr, trained for the same time, and the model that is shipped.
+
+    python experiments/english.py train [--minutes 60] [--seeds 1 2] [--models sent sent-g2g]
+    python experiments/english.py text                        # tokeniser, splitter, tagger and lemmatiser, by UDPipe
+    python experiments/english.py score --split dev           # all runs: gold, predicted and no tags; bootstrap
+    python experiments/english.py score --split test          # once, when everything is chosen
+    python experiments/english.py ship sent-g2g-1             # half precision, into the package, scored as shipped
+
+English-EWT, gold words. What is done is skipped, and an interrupted training goes on. The results are in
+experiments/results/english.json, and docs/results.md shows them.
+"""
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from graph2graph import conllu, scoring, text
+from graph2graph.analysis import significance
+from graph2graph.conllu import Sentence
+from graph2graph.parser import Parser
+
+ROOT = Path(__file__).resolve().parent.parent
+TREEBANK = Path(os.environ.get("G2G_TREEBANKS", ROOT.parent / "shared/treebanks")) / "en_ewt"
+RUNS, RESULTS = ROOT / "runs/english", ROOT / "experiments/results/english.json"
+SHIPPED = ROOT / "src/graph2graph/shipped/en"
+TEXT_MODEL = RUNS / text.FILE_NAME
+LICENCE = "CC BY-SA 4.0"
+TAGS = ("gold", "predicted", "none")
+SETTINGS: dict[str, dict[str, Any]] = {
+    "sent": {"train.tag_dropout": 0.4},
+    "sent-g2g": {"train.tag_dropout": 0.4, "train.states": 1, "train.stale_weight": 1.0},
+}
+
+
+def train(given: argparse.Namespace) -> None:
+    """Each model with each seed, one after another on all cores."""
+    for seed in given.seeds:
+        for model in given.models:
+            output = RUNS / f"{model}-{seed}"
+            command = [
+                "g2g",
+                "train",
+                str(TREEBANK / "train.conllu"),
+                str(TREEBANK / "dev.conllu"),
+                "--output",
+                str(output),
+            ]
+            command += [
+                "--encoder",
+                f".weights/{given.encoder}",
+                "--model",
+                model,
+                "--time-limit",
+                f"{given.minutes:g}m",
+            ]
+            for key, value in (SETTINGS[model] | {"train.seed": seed}).items():
+                command += ["--set", f"{key}={json.dumps(value)}"]
+            command += ["--license", LICENCE, "--resume"]
+            print(" ".join(command), file=sys.stderr)
+            subprocess.run([sys.executable, "-m", "graph2graph", *command[1:]], check=True, cwd=ROOT)
+
+
+def train_text(_: argparse.Namespace) -> None:
+    """The text model."""
+    text.train(TREEBANK / "train.conllu", TREEBANK / "dev.conllu", TEXT_MODEL)
+
+
+def score(given: argparse.Namespace) -> None:
+    """Every run on a split, with the three kinds of tags; then seed against seed."""
+    results = _results()
+    gold = list(conllu.read(TREEBANK / f"{given.split}.conllu"))
+    tagged = list(text.TextModel.load(TEXT_MODEL).tagged(gold))
+    trees: dict[tuple[str, str], list[Sentence]] = {}
+    for output in sorted(RUNS.glob("sent*-*")):
+        run = json.loads((output / "run.json").read_text())
+        if not run["finished"]:
+            continue
+        parser = Parser.load(output)
+        row = results["runs"].setdefault(output.name, {})
+        row |= {key: run[key] for key in ("command", "seconds", "epochs", "steps")}
+        row[given.split] = {}
+        for tags in TAGS:
+            seen = tagged if tags == "predicted" else gold
+            parsed = list(parser.parse(seen, tags=tags != "none"))
+            trees[output.name, tags] = parsed
+            row[given.split][tags] = _scores(gold, parsed)
+            print(output.name, given.split, tags, row[given.split][tags], file=sys.stderr)
+    results["differences"][given.split] = _differences(gold, trees)
+    _write(results)
+
+
+def _differences(gold: list[Sentence], trees: dict[tuple[str, str], list[Sentence]]) -> list[dict[str, Any]]:
+    """SentTr+G2GTr minus SentTr, for each seed and kind of tags."""
+    rows = []
+    for name, tags in trees:
+        first, second = f"sent-{name.rpartition('-')[2]}", name
+        if name.startswith("sent-g2g") and (first, tags) in trees:
+            found = significance.compare(gold, trees[first, tags], trees[second, tags])
+            rows.append(
+                {"first": first, "second": second, "tags": tags}
+                | {
+                    "las": round(found.points, 2),
+                    "bootstrap": found.bootstrap,
+                    "randomisation": round(found.randomisation, 4),
+                }
+            )
+    return rows
+
+
+def ship(given: argparse.Namespace) -> None:
+    """Put a run into the package, in half precision, with its text model; score the files as they are shipped."""
+    source = RUNS / given.run
+    Parser.load(source).save(SHIPPED, half=True)
+    shutil.copy(TEXT_MODEL, SHIPPED / text.FILE_NAME)
+    results = _results()
+    results["shipped"] = {"run": given.run} | {
+        split: shipped_scores(TREEBANK / f"{split}.conllu") for split in ("dev", "test")
+    }
+    _write(results)
+
+
+def shipped_scores(file: Path) -> dict[str, Any]:
+    """The scores of the shipped files: gold words with each kind of tags, and raw text."""
+    gold, parser, model = list(conllu.read(file)), Parser.load(SHIPPED), text.TextModel.load(SHIPPED / text.FILE_NAME)
+    tagged = list(model.tagged(gold))
+    found = {
+        tags: _scores(gold, list(parser.parse(tagged if tags == "predicted" else gold, tags=tags != "none")))
+        for tags in TAGS
+    }
+    return found | {"raw": raw_scores(gold, parser, model)}
+
+
+def raw_scores(gold: list[Sentence], parser: Parser, model: text.TextModel) -> dict[str, float]:
+    """From the raw text of a file, as the official evaluation has it: paragraphs and documents are known, sentences are not."""
+    raw = raw_text(gold)
+    scores = scoring.score_aligned(gold, parser.parse(model.sentences(raw)))
+    return {name: round(agreement.f1, 2) for name, agreement in scores.metrics.items()}
+
+
+def raw_text(gold: list[Sentence]) -> str:
+    """The text of a treebank: sentences put together by a space, a blank line where a document or paragraph begins."""
+    parts: list[str] = []
+    for sentence in gold:
+        begins = any(comment.startswith(("newdoc", "newpar")) for comment in sentence.comments)
+        parts.append(("\n\n" if begins and parts else " " if parts else "") + sentence.text)
+    return "".join(parts) + "\n"
+
+
+def _scores(gold: list[Sentence], parsed: list[Sentence]) -> dict[str, float]:
+    scores = scoring.score(gold, parsed)
+    return {"uas": round(scores.uas, 2), "las": round(scores.las, 2)}
+
+
+def _results() -> dict[str, Any]:
+    if RESULTS.exists():
+        found: dict[str, Any] = json.loads(RESULTS.read_text())
+        return found
+    return {"runs": {}, "differences": {}, "shipped": {}}
+
+
+def _write(results: dict[str, Any]) -> None:
+    RESULTS.write_text(json.dumps(results, indent=1) + "\n")
+
+
+def main() -> None:
+    """The command."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = parser.add_subparsers(required=True)
+    training = commands.add_parser("train")
+    training.add_argument("--minutes", type=float, default=60)
+    training.add_argument("--seeds", type=int, nargs="+", default=[1, 2])
+    training.add_argument("--models", nargs="+", default=list(SETTINGS), choices=list(SETTINGS))
+    training.add_argument("--encoder", default="minilm-l6")
+    training.set_defaults(action=train)
+    commands.add_parser("text").set_defaults(action=train_text)
+    scoring_ = commands.add_parser("score")
+    scoring_.add_argument("--split", choices=["dev", "test"], default="dev")
+    scoring_.set_defaults(action=score)
+    shipping = commands.add_parser("ship")
+    shipping.add_argument("run")
+    shipping.set_defaults(action=ship)
+    given = parser.parse_args()
+    given.action(given)
+
+
+if __name__ == "__main__":
+    main()
