@@ -152,6 +152,8 @@ def test_pretrained_and_new_parameters_learn_at_their_own_rates() -> None:
     assert rates[id(named["encoder.layers.0.attention.relation_keys"])] == TrainConfig().new_learning_rate
     assert rates[id(named["root"])] == TrainConfig().new_learning_rate
     assert len(optimiser(parser.model, TrainConfig(one_optimiser=True), pretrained=True).param_groups) == 1
+    [all_new] = optimiser(parser.model, TrainConfig(), pretrained=False).param_groups
+    assert all_new["lr"] == TrainConfig().scratch_learning_rate
 
 
 def test_dropout_drops_the_right_share_and_is_repeatable() -> None:

@@ -107,7 +107,8 @@ class TrainConfig(_Frozen):
     stale_weight: float = Field(0.7, ge=0, le=1)  # of a decision, for each arc that the graph it is taken on lacks
     empty_stale_weight: float = Field(1.0, ge=0, le=1)  # the same for the empty graph
     learning_rate: float = Field(3e-4, gt=0)  # of pretrained parameters
-    new_learning_rate: float = Field(2e-3, gt=0)  # of all others
+    new_learning_rate: float = Field(2e-3, gt=0)  # of what is put on a pretrained encoder
+    scratch_learning_rate: float = Field(5e-4, gt=0)  # of everything, where the encoder is not pretrained
     one_optimiser: bool = False  # the same rate, `learning_rate`, for all
     warmup: float = Field(0.05, ge=0, lt=1)  # share of the steps
     weight_decay: float = Field(0.01, ge=0)

@@ -114,9 +114,10 @@ class Trainer:
                 break
         if not self.processes.is_first:
             return None
-        best = Parser.load(self.output)
-        best.model.to(self.processes.device)
-        self.scores = score(best, self.dev)
+        if self.scores is None:  # of the best model on all of the development set
+            best = Parser.load(self.output)
+            best.model.to(self.processes.device)
+            self.scores = score(best, self.dev)
         self.metrics.write(step=self.step, final=True, **_summary(self.scores), seconds=round(self.elapsed, 2))
         self.metrics.close()
         self._draw()
@@ -199,6 +200,7 @@ class Trainer:
         is_best = scores.las > self.best
         if is_best:
             self.best, self.best_step, self.epochs_since_best = scores.las, self.step, 0
+            self.scores = scores if len(chosen) == len(self.dev) else None
             self.parser.save(self.output)
         else:
             self.epochs_since_best += 1

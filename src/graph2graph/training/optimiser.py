@@ -8,11 +8,19 @@ from graph2graph.models.model import ParserModel
 
 
 def optimiser(model: ParserModel, config: TrainConfig, *, pretrained: bool) -> torch.optim.AdamW:
-    """The paper's: pretrained parameters learn at `learning_rate`, new ones at `new_learning_rate`, unless told otherwise."""
+    """Pretrained parameters learn at `learning_rate`, what is new beside them at `new_learning_rate`, as in the paper.
+
+    Without pretrained ones all learn at `scratch_learning_rate`; with `one_optimiser`, all at `learning_rate`.
+    """
     groups: dict[float, list[nn.Parameter]] = {}
     for name, parameter in model.named_parameters():
-        is_new = not pretrained or not name.startswith("encoder.") or ".relation_" in name
-        rate = config.new_learning_rate if is_new and not config.one_optimiser else config.learning_rate
+        if config.one_optimiser:
+            rate = config.learning_rate
+        elif not pretrained:
+            rate = config.scratch_learning_rate
+        else:
+            is_new = not name.startswith("encoder.") or ".relation_" in name
+            rate = config.new_learning_rate if is_new else config.learning_rate
         groups.setdefault(rate, []).append(parameter)
     return torch.optim.AdamW(
         [{"params": parameters, "lr": rate, "full_rate": rate} for rate, parameters in groups.items()],

@@ -37,8 +37,9 @@ class Plan:
     score_seconds: float  # one scoring of the whole development set
 
     def finish_seconds(self, n_dev: int) -> float:
-        """What the end of the run takes after its last step: scoring as after an epoch, then all, with something to spare."""
-        share = 1 + (self.eval_sentences / n_dev if self.eval_sentences else 1)
+        """What the end of the run takes after its last step: scoring as after an epoch, and all if that was not all."""
+        n_scored = min(self.eval_sentences or n_dev, n_dev)
+        share = n_scored / n_dev + (n_scored < n_dev)
         return 1.2 * share * self.score_seconds + FINISH_SECONDS
 
     @property
