@@ -17,7 +17,7 @@ from safetensors.torch import save
 from graph2graph import conllu, pretrained
 from graph2graph.config import Config, EncoderConfig, read_json
 from graph2graph.conllu import Sentence
-from graph2graph.decoding.greedy import Work, greedy
+from graph2graph.decoding.greedy import Options, Work, greedy
 from graph2graph.encoder import GraphEncoder
 from graph2graph.errors import DataError
 from graph2graph.models.features import Features, Featurizer
@@ -26,6 +26,7 @@ from graph2graph.models.model import ParserModel, encoder_config
 from graph2graph.pieces import Pieces
 
 WINDOW = 1024  # sentences looked at ahead, so that those of like length are parsed together
+TOGETHER = 4  # batches decoded in step
 TAG_COLUMNS = {"upos": conllu.UPOS, "xpos": conllu.XPOS, "none": None}
 
 
@@ -161,8 +162,8 @@ class Parser:
 
         `tags` says whether theirs are used; `reencode` is the threshold of decoding; `work` is filled with what was done.
         """
-        budget = batch_tokens or self.config.decode.batch_tokens
-        reencode = self.config.decode.reencode if reencode is None else reencode
+        decode = self.config.decode
+        options = Options(decode.reencode if reencode is None else reencode, batch_tokens or decode.batch_tokens)
         stream = iter(sentences)
         while window := list(islice(stream, WINDOW)):
             features = [self.featurizer(sentence) for sentence in window]
@@ -172,8 +173,10 @@ class Parser:
                 if self._is_long(feature):
                     _warn_long(sentence, self.config.model.encoder)
             parsed: dict[int, Sentence] = {}
-            for batch in _batches(features, budget):
-                states = greedy(self.model, [features[n] for n in batch], reencode=reencode, work=work)
+            # a sentence model holds many sentences and encodes some at a time; a state model encodes all it holds
+            room = options.batch_tokens * (1 if self.config.model.input == "state" else TOGETHER)
+            for batch in _batches(features, room):
+                states = greedy(self.model, [features[n] for n in batch], options, work=work)
                 for row, number in enumerate(batch):
                     n_nodes = features[number].n_words + 1
                     labels = [self.vocabulary.labels[label] for label in states.labels[row, 1:n_nodes]]

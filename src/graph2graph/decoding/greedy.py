@@ -8,7 +8,7 @@ probability, and made anew only when it has not: at 0 each sentence is encoded o
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -24,11 +24,23 @@ from graph2graph.transitions import Action, BoolArray, IntArray, States
 EXACT = math.inf
 
 
+@dataclass(frozen=True)
+class Options:
+    """How to decode."""
+
+    reencode: float = EXACT
+    batch_tokens: int = 4096  # pieces encoded at once, padding counted
+
+
+DEFAULT = Options()
+
+
 @dataclass
 class Work:
     """What decoding has done."""
 
     n_encoded: int = 0  # states
+    n_pieces: int = 0  # in them
     decisions: list["Decisions"] = field(default_factory=list)  # by step
 
 
@@ -53,45 +65,45 @@ class View(NamedTuple):
 
 @torch.inference_mode()
 def greedy(
-    model: ParserModel, features: Sequence[Features], *, reencode: float = EXACT, work: Work | None = None
+    model: ParserModel, features: Sequence[Features], options: Options = DEFAULT, *, work: Work | None = None
 ) -> States:
     """The final states of these sentences; `work` is filled with what was done."""
     states = States([feature.n_words for feature in features])
-    sight: _States | _Sentences
-    sight = (
-        _States(model, features, states)
-        if model.config.input == "state"
-        else _Sentences(model, features, states, reencode)
-    )
-    while len(rows := (~states.is_final).nonzero()[0]):
-        focus = states.focus[rows]
-        view = sight.look(rows, focus, states.legal()[rows])
+    sight = (_States if model.config.input == "state" else _Sentences)(model, features, states, options)
+    rows = (~states.is_final).nonzero()[0]
+    while len(rows):
+        focus = states.focus_of(rows)
+        view = sight.look(rows, focus, states.legal_in(rows, focus))
         actions = view.scores.argmax(dim=1).cpu().numpy()
         decided = Decisions(rows, focus, actions, _labels(model, view, actions, focus))
         states.apply(rows, actions, decided.labels)
         sight.acted(decided)
         if work is not None:
             work.decisions.append(decided)
+        rows = rows[~states.is_final[rows]]
     if work is not None:
         work.n_encoded += sight.n_encoded
+        work.n_pieces += sight.n_pieces
     return states
 
 
 class _States:
     """How a state model sees: everything anew at every transition."""
 
-    def __init__(self, model: ParserModel, features: Sequence[Features], states: States) -> None:
-        self.model, self.states, self.memory, self.n_encoded = model, states, Memory(model, features), 0
+    def __init__(self, model: ParserModel, features: Sequence[Features], states: States, options: Options) -> None:
+        self.model, self.states, self.options, self.memory = model, states, options, Memory(model, features)
+        self.n_encoded = self.n_pieces = 0
 
     def look(self, rows: IntArray, focus: IntArray, legal: BoolArray) -> View:
         """The scores of the actions in these rows."""
         model, past = self.model, self.memory.past
         encodings = model.encode(self.states.take(rows), [], vectors=self.memory.vectors, owners=rows)
         self.n_encoded += len(rows)
-        index = torch.arange(len(rows), device=model.device)
+        self.n_pieces += len(encodings.vectors) - 1
+        encoded = torch.arange(len(rows), device=model.device)
         past = None if past is None else past[model.tensor(rows)]
-        scores = model.action_scores(encodings, index, model.tensor(focus), model.tensor(legal), past)
-        return View(encodings, index, past, scores)
+        scores = model.action_scores(encodings, encoded, model.tensor(focus), model.tensor(legal), past)
+        return View(encodings, encoded, past, scores)
 
     def acted(self, decided: Decisions) -> None:
         """Take note of the actions."""
@@ -101,45 +113,68 @@ class _States:
 class _Sentences:
     """How a sentence model sees: with the encoding of each row, which falls behind when an arc is added."""
 
-    def __init__(self, model: ParserModel, features: Sequence[Features], states: States, reencode: float) -> None:
-        self.model, self.features, self.states, self.reencode = model, features, states, reencode
+    def __init__(self, model: ParserModel, features: Sequence[Features], states: States, options: Options) -> None:
+        self.model, self.features, self.states, self.options = model, features, states, options
         self.n_missing = np.zeros(len(features), dtype=np.int64)  # arcs that the encoding of each row lacks
         self.last = np.zeros(len(features), dtype=np.int64)  # the dependent of the last of them
-        self.encodings: Encodings | None = None
-        self.n_encoded = 0
+        self.lengths = np.array([feature.n_pieces for feature in features])
+        self.encodings = self._room()
+        self.n_encoded = self.n_pieces = 0
+        self._encode(np.arange(len(features)))
+        if not model.config.graph_input or options.reencode == 0:
+            self.encodings = model.project(self.encodings)  # nothing will be encoded again
+
+    def _room(self) -> Encodings:
+        """Place for the vectors of all nodes, packed, and of the empty slot."""
+        n_nodes = self.states.n_words + 1
+        starts = np.cumsum(n_nodes) - n_nodes
+        total, width = int(n_nodes.sum()), self.states.heads.shape[1]
+        columns = np.arange(width + 1)
+        places = np.where(columns < n_nodes[:, None], starts[:, None] + columns, total)
+        vectors = torch.empty(total + 1, self.model.config.encoder.width, device=self.model.device)
+        vectors[-1] = self.model.empty
+        return Encodings(vectors, self.model.tensor(places), self.model.tensor(starts))
 
     def look(self, rows: IntArray, focus: IntArray, legal: BoolArray) -> View:
         """The scores of the actions in these rows, on a fresh encoding where the old one is not good enough."""
-        if self.encodings is None:
-            self._encode(rows)
         is_stale = self.n_missing[rows] > 0
-        if self.reencode == EXACT:
+        if self.options.reencode == EXACT:
             self._encode(rows[is_stale])
             return self._view(rows, focus, legal)
         view = self._view(rows, focus, legal)
-        unsure = is_stale & (view.scores.softmax(dim=1).amax(dim=1) < self.reencode).cpu().numpy()
-        if unsure.any():
-            self._encode(rows[unsure])
-            view.scores[self.model.tensor(unsure)] = self._view(rows[unsure], focus[unsure], legal[unsure]).scores
+        if is_stale.any() and self.options.reencode > 0:
+            unsure = is_stale & (view.scores.softmax(dim=1).amax(dim=1) < self.options.reencode).cpu().numpy()
+            if unsure.any():
+                self._encode(rows[unsure])
+                again = self._view(rows[unsure], focus[unsure], legal[unsure])
+                view.scores[self.model.tensor(unsure)] = again.scores
         return view
 
     def _view(self, rows: IntArray, focus: IntArray, legal: BoolArray) -> View:
-        assert self.encodings is not None
-        index = self.model.tensor(rows)
-        scores = self.model.action_scores(self.encodings, index, self.model.tensor(focus), self.model.tensor(legal))
-        return View(self.encodings, index, None, scores)
+        encoded = self.model.tensor(rows)
+        scores = self.model.action_scores(self.encodings, encoded, self.model.tensor(focus), self.model.tensor(legal))
+        return View(self.encodings, encoded, None, scores)
 
     def _encode(self, rows: IntArray) -> None:
+        """Encode these rows anew, as many at a time as the budget has room for."""
+        for some in _portions(rows, self.lengths[rows], self.options.batch_tokens):
+            self._encode_together(some)
+        self.n_missing[rows] = 0
+
+    def _encode_together(self, rows: IntArray) -> None:
         """Encode these rows; of a long sentence that lacks one arc, only the windows which that arc has changed."""
-        if not len(rows):
-            return
         parts = [self.features[row] for row in rows.tolist()]
+        is_new = np.arange(self.states.heads.shape[1]) <= self.states.n_words[rows, None]
         for place, row in enumerate(rows.tolist()):
             if parts[place].is_long and self.n_missing[row] == 1:
                 parts[place] = parts[place].around(self.last[row])
-        self.encodings = _refresh(self.model, self.states, parts, rows, self.encodings)
-        self.n_missing[rows] = 0
+                is_new[place, : len(parts[place].row_of)] = parts[place].row_of != OUTSIDE
+        new = self.model.encode(self.states.take(rows), parts)
+        chosen = self.model.tensor(is_new)
+        to, come_from = self.encodings.places[self.model.tensor(rows), :-1][chosen], new.places[:, :-1][chosen]
+        self.encodings.vectors[to] = new.vectors[come_from]
         self.n_encoded += len(rows)
+        self.n_pieces += sum(part.n_pieces for part in parts)
 
     def acted(self, decided: Decisions) -> None:
         """Take note of the arcs among the actions."""
@@ -149,6 +184,18 @@ class _Sentences:
             self.n_missing[decided.rows] += is_arc
             dependents = np.where(is_left, decided.focus[:, 0], decided.focus[:, 1])
             self.last[decided.rows[is_arc]] = dependents[is_arc]
+
+
+def _portions(rows: IntArray, lengths: IntArray, budget: int) -> Iterator[IntArray]:
+    """Rows of like length together, so that each portion, padded, keeps to the budget of pieces."""
+    if not len(rows):
+        return
+    order = np.argsort(lengths, kind="stable")[::-1]
+    first = 0
+    while first < len(order):
+        n_rows = max(1, budget // int(lengths[order[first]]))
+        yield np.sort(rows[order[first : first + n_rows]])
+        first += n_rows
 
 
 def _labels(model: ParserModel, view: View, actions: IntArray, focus: IntArray) -> IntArray:
@@ -162,25 +209,3 @@ def _labels(model: ParserModel, view: View, actions: IntArray, focus: IntArray) 
         scores = model.label_scores(view.encodings, view.encoded[chosen], model.tensor(focus[arcs]), is_right, past)
         labels[arcs] = scores.argmax(dim=1).cpu().numpy()
     return labels
-
-
-def _refresh(
-    model: ParserModel, states: States, features: Sequence[Features], rows: IntArray, old: Encodings | None
-) -> Encodings:
-    """Encode some rows of a sentence model again, or parts of them; all else keeps the vectors it has."""
-    new = model.encode(states.take(rows), features)
-    if not model.config.graph_input:
-        return model.project(new)  # the one and only encoding
-    n_states, width = len(states), new.places.shape[1]
-    if old is None:
-        vectors = new.vectors.new_empty(n_states * width + 1, new.vectors.shape[1])
-        vectors[-1] = new.vectors[-1]
-        places = torch.arange(n_states * width, device=model.device).view(n_states, width)
-        places[:, -1] = n_states * width
-        old = Encodings(vectors, places, places[:, 0])
-    is_new = np.zeros((len(rows), width), dtype=np.bool_)
-    for row, feature in enumerate(features):
-        is_new[row, : len(feature.row_of)] = feature.row_of != OUTSIDE
-    chosen = model.tensor(is_new)
-    old.vectors[old.places[model.tensor(rows)][chosen]] = new.vectors[new.places[chosen]]
-    return old
