@@ -5,10 +5,10 @@ What `benchmarks/parse.py` measures the real one against. Same weights, same tre
 
 from collections.abc import Sequence
 
-import naive
 import numpy as np
 import torch
 
+import naive
 from graph2graph.models.features import Features
 from graph2graph.models.model import Encodings, ParserModel
 from graph2graph.transitions import NO_NODE, Action, States

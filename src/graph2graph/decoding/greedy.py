@@ -9,17 +9,18 @@ probability, and made anew only when it has not: at 0 each sentence is encoded o
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from graph2graph.decoding.constraints import Constraint
 from graph2graph.models.features import OUTSIDE, Features
 from graph2graph.models.memory import Memory
 from graph2graph.models.model import Encodings, ParserModel
-from graph2graph.transitions import Action, BoolArray, IntArray, States
+from graph2graph.transitions import NO_NODE, Action, BoolArray, FloatArray, IntArray, States
 
 EXACT = math.inf
 
@@ -41,7 +42,12 @@ class Work:
 
     n_encoded: int = 0  # states
     n_pieces: int = 0  # in them
-    decisions: list["Decisions"] = field(default_factory=list)  # by step
+    decisions: list["Decisions"] | None = None  # by step, if they are wanted: give an empty list
+
+    def add(self, other: "Work") -> None:
+        """Count in what was done elsewhere."""
+        self.n_encoded += other.n_encoded
+        self.n_pieces += other.n_pieces
 
 
 @dataclass(frozen=True)
@@ -52,6 +58,16 @@ class Decisions:
     focus: IntArray  # [D, 3] s2, s1, b1 before
     actions: IntArray
     labels: IntArray  # of the arcs; for the other actions it means nothing
+    action_p: FloatArray  # [D, 4] probability of each action, 0 where it is not legal
+    label_p: FloatArray  # [D] probability of the label, of the arcs
+    is_fresh: BoolArray  # [D] whether the state was encoded for this step
+
+
+class Given(NamedTuple):
+    """What of a sentence's tree is given: heads and labels of nodes 0..n, NO_NODE where any will do."""
+
+    heads: IntArray
+    labels: IntArray
 
 
 class View(NamedTuple):
@@ -61,30 +77,70 @@ class View(NamedTuple):
     encoded: Tensor  # [D] the encoded state of each
     past: Tensor | None  # [D, w] its history
     scores: Tensor  # [D, 4] of the actions
+    is_fresh: BoolArray  # [D] whether the encoding was made for this step
 
 
 @torch.inference_mode()
 def greedy(
-    model: ParserModel, features: Sequence[Features], options: Options = DEFAULT, *, work: Work | None = None
+    model: ParserModel,
+    features: Sequence[Features],
+    options: Options = DEFAULT,
+    *,
+    given: Sequence[Given] | None = None,
+    work: Work | None = None,
 ) -> States:
-    """The final states of these sentences; `work` is filled with what was done."""
+    """The final states of these sentences, with the given arcs and labels in them; `work` is filled with what was done."""
     states = States([feature.n_words for feature in features])
     sight = (_States if model.config.input == "state" else _Sentences)(model, features, states, options)
+    kept = None if given is None else _Kept(given)
     rows = (~states.is_final).nonzero()[0]
     while len(rows):
         focus = states.focus_of(rows)
-        view = sight.look(rows, focus, states.legal_in(rows, focus))
+        legal = states.legal_in(rows, focus)
+        if kept is not None:
+            kept.narrow(legal, rows)
+        view = sight.look(rows, focus, legal)
         actions = view.scores.argmax(dim=1).cpu().numpy()
-        decided = Decisions(rows, focus, actions, _labels(model, view, actions, focus))
-        states.apply(rows, actions, decided.labels)
-        sight.acted(decided)
-        if work is not None:
-            work.decisions.append(decided)
+        labels, label_scores = _labels(model, view, actions, focus)
+        if kept is not None:
+            labels = kept.labelled(labels, rows, actions, focus)
+        states.apply(rows, actions, labels)
+        sight.acted(rows, focus, actions, labels)
+        if work is not None and work.decisions is not None:
+            action_p = view.scores.softmax(dim=1).cpu().numpy()
+            label_p = _label_p(labels, label_scores, actions)
+            work.decisions.append(Decisions(rows, focus, actions, labels, action_p, label_p, view.is_fresh))
         rows = rows[~states.is_final[rows]]
     if work is not None:
         work.n_encoded += sight.n_encoded
         work.n_pieces += sight.n_pieces
     return states
+
+
+class _Kept:
+    """The arcs and labels that are given, and the rows that have any."""
+
+    def __init__(self, given: Sequence[Given]) -> None:
+        some = {row: one for row, one in enumerate(given) if (one.heads != NO_NODE).any()}
+        self.constraints = {row: Constraint(one.heads.tolist()) for row, one in some.items()}
+        self.given = given
+
+    def narrow(self, legal: BoolArray, rows: IntArray) -> None:
+        """Leave only the actions that are allowed."""
+        for place, row in enumerate(rows.tolist()):
+            if row in self.constraints:
+                legal[place] &= self.constraints[row].allowed
+
+    def labelled(self, labels: IntArray, rows: IntArray, actions: IntArray, focus: IntArray) -> IntArray:
+        """The given label in place of the best one; and the constraints are told of the actions."""
+        labels = labels.copy()
+        for place, (row, action) in enumerate(zip(rows.tolist(), actions.tolist(), strict=True)):
+            if action in (Action.LEFT_ARC, Action.RIGHT_ARC):
+                label = self.given[row].labels[focus[place, 0 if action == Action.LEFT_ARC else 1]]
+                labels[place] = labels[place] if label == NO_NODE else label
+            if row in self.constraints:
+                self.constraints[row].take(Action(action))
+        return labels
 
 
 class _States:
@@ -103,11 +159,11 @@ class _States:
         encoded = torch.arange(len(rows), device=model.device)
         past = None if past is None else past[model.tensor(rows)]
         scores = model.action_scores(encodings, encoded, model.tensor(focus), model.tensor(legal), past)
-        return View(encodings, encoded, past, scores)
+        return View(encodings, encoded, past, scores, np.ones(len(rows), dtype=np.bool_))
 
-    def acted(self, decided: Decisions) -> None:
+    def acted(self, rows: IntArray, focus: IntArray, actions: IntArray, labels: IntArray) -> None:
         """Take note of the actions."""
-        self.memory.advance(self.states, decided.rows, decided.actions, decided.labels, decided.focus)
+        self.memory.advance(self.states, rows, actions, labels, focus)
 
 
 class _Sentences:
@@ -120,6 +176,7 @@ class _Sentences:
         self.lengths = np.array([feature.n_pieces for feature in features])
         self.encodings = self._room()
         self.n_encoded = self.n_pieces = 0
+        self.is_first = True  # step
         self._encode(np.arange(len(features)))
         if not model.config.graph_input or options.reencode == 0:
             self.encodings = model.project(self.encodings)  # nothing will be encoded again
@@ -140,20 +197,21 @@ class _Sentences:
         is_stale = self.n_missing[rows] > 0
         if self.options.reencode == EXACT:
             self._encode(rows[is_stale])
-            return self._view(rows, focus, legal)
-        view = self._view(rows, focus, legal)
+            return self._view(rows, focus, legal, is_stale)
+        view = self._view(rows, focus, legal, np.zeros(len(rows), dtype=np.bool_))
         if is_stale.any() and self.options.reencode > 0:
             unsure = is_stale & (view.scores.softmax(dim=1).amax(dim=1) < self.options.reencode).cpu().numpy()
             if unsure.any():
                 self._encode(rows[unsure])
-                again = self._view(rows[unsure], focus[unsure], legal[unsure])
+                again = self._view(rows[unsure], focus[unsure], legal[unsure], unsure[unsure])
                 view.scores[self.model.tensor(unsure)] = again.scores
+                view = view._replace(is_fresh=unsure)
         return view
 
-    def _view(self, rows: IntArray, focus: IntArray, legal: BoolArray) -> View:
+    def _view(self, rows: IntArray, focus: IntArray, legal: BoolArray, is_fresh: BoolArray) -> View:
         encoded = self.model.tensor(rows)
         scores = self.model.action_scores(self.encodings, encoded, self.model.tensor(focus), self.model.tensor(legal))
-        return View(self.encodings, encoded, None, scores)
+        return View(self.encodings, encoded, None, scores, is_fresh | self.is_first)
 
     def _encode(self, rows: IntArray) -> None:
         """Encode these rows anew, as many at a time as the budget has room for."""
@@ -176,14 +234,14 @@ class _Sentences:
         self.n_encoded += len(rows)
         self.n_pieces += sum(part.n_pieces for part in parts)
 
-    def acted(self, decided: Decisions) -> None:
+    def acted(self, rows: IntArray, focus: IntArray, actions: IntArray, _: IntArray) -> None:
         """Take note of the arcs among the actions."""
+        self.is_first = False
         if self.model.config.graph_input:
-            is_left = decided.actions == Action.LEFT_ARC
-            is_arc = is_left | (decided.actions == Action.RIGHT_ARC)
-            self.n_missing[decided.rows] += is_arc
-            dependents = np.where(is_left, decided.focus[:, 0], decided.focus[:, 1])
-            self.last[decided.rows[is_arc]] = dependents[is_arc]
+            is_left = actions == Action.LEFT_ARC
+            is_arc = _is_arc(actions)
+            self.n_missing[rows] += is_arc
+            self.last[rows[is_arc]] = np.where(is_left, focus[:, 0], focus[:, 1])[is_arc]
 
 
 def _portions(rows: IntArray, lengths: IntArray, budget: int) -> Iterator[IntArray]:
@@ -198,14 +256,29 @@ def _portions(rows: IntArray, lengths: IntArray, budget: int) -> Iterator[IntArr
         first += n_rows
 
 
-def _labels(model: ParserModel, view: View, actions: IntArray, focus: IntArray) -> IntArray:
-    """The best label of each arc; for the other actions it means nothing."""
-    arcs = ((actions == Action.LEFT_ARC) | (actions == Action.RIGHT_ARC)).nonzero()[0]
+def _labels(model: ParserModel, view: View, actions: IntArray, focus: IntArray) -> tuple[IntArray, Tensor | None]:
+    """The best label of each arc, and the scores of its labels; for the other actions it means nothing."""
+    arcs = _is_arc(actions).nonzero()[0]
     labels = np.zeros(len(actions), dtype=np.int64)
-    if len(arcs):
-        chosen = model.tensor(arcs)
-        is_right = model.tensor(actions[arcs] == Action.RIGHT_ARC)
-        past = None if view.past is None else view.past[chosen]
-        scores = model.label_scores(view.encodings, view.encoded[chosen], model.tensor(focus[arcs]), is_right, past)
-        labels[arcs] = scores.argmax(dim=1).cpu().numpy()
-    return labels
+    if not len(arcs):
+        return labels, None
+    chosen = model.tensor(arcs)
+    is_right = model.tensor(actions[arcs] == Action.RIGHT_ARC)
+    past = None if view.past is None else view.past[chosen]
+    scores = model.label_scores(view.encodings, view.encoded[chosen], model.tensor(focus[arcs]), is_right, past)
+    labels[arcs] = scores.argmax(dim=1).cpu().numpy()
+    return labels, scores
+
+
+def _label_p(labels: IntArray, scores: Tensor | None, actions: IntArray) -> FloatArray:
+    """The probability of the label of each arc."""
+    found = np.zeros(len(labels))
+    if scores is not None:
+        arcs = _is_arc(actions).nonzero()[0]
+        found[arcs] = scores.softmax(dim=1).cpu().numpy()[np.arange(len(arcs)), labels[arcs]]
+    return found
+
+
+def _is_arc(actions: IntArray) -> BoolArray:
+    is_arc: BoolArray = (actions == Action.LEFT_ARC) | (actions == Action.RIGHT_ARC)
+    return is_arc

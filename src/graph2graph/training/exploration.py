@@ -38,10 +38,10 @@ def _detours(model: ParserModel, drawn: Sequence[Draw]) -> dict[int, Example]:
     asked = [number for number, draw in enumerate(drawn) if draw.detour is not None]
     if not asked:
         return {}
-    work = Work()
+    work = Work(decisions=[])
     final = greedy(model, [drawn[number].example.features for number in asked], Options(reencode=0), work=work)
     taken: list[list[tuple[int, int]]] = [[] for _ in asked]  # the parser's own actions and labels
-    for decided in work.decisions:
+    for decided in work.decisions or []:
         for row, action, label in zip(*(array.tolist() for array in (decided.rows, decided.actions, decided.labels))):
             taken[row].append((action, label))
     detours: dict[int, Example] = {}
