@@ -91,7 +91,7 @@ def greedy(
 ) -> States:
     """The final states of these sentences, with the given arcs and labels in them; `work` is filled with what was done."""
     states = States([feature.n_words for feature in features])
-    sight = (_States if model.config.input == "state" else _Sentences)(model, features, states, options)
+    sight = sight_of(model, features, states, options)
     kept = None if given is None else _Kept(given)
     rows = (~states.is_final).nonzero()[0]
     while len(rows):
@@ -115,6 +115,14 @@ def greedy(
         work.n_encoded += sight.n_encoded
         work.n_pieces += sight.n_pieces
     return states
+
+
+def sight_of(
+    model: ParserModel, features: Sequence[Features], states: States, options: Options
+) -> "StateSight | SentenceSight":
+    """How a model sees these states, which it will be told of as they change."""
+    kind = StateSight if model.config.input == "state" else SentenceSight
+    return kind(model, features, states, options)
 
 
 class _Kept:
@@ -143,7 +151,7 @@ class _Kept:
         return labels
 
 
-class _States:
+class StateSight:
     """How a state model sees: everything anew at every transition."""
 
     def __init__(self, model: ParserModel, features: Sequence[Features], states: States, options: Options) -> None:
@@ -161,12 +169,17 @@ class _States:
         scores = model.action_scores(encodings, encoded, model.tensor(focus), model.tensor(legal), past)
         return View(encodings, encoded, past, scores, np.ones(len(rows), dtype=np.bool_))
 
+    def take(self, rows: IntArray, states: States) -> None:
+        """Go on with copies of some rows, whose states are these."""
+        self.states = states
+        self.memory.take(rows)
+
     def acted(self, rows: IntArray, focus: IntArray, actions: IntArray, labels: IntArray) -> None:
         """Take note of the actions."""
         self.memory.advance(self.states, rows, actions, labels, focus)
 
 
-class _Sentences:
+class SentenceSight:
     """How a sentence model sees: with the encoding of each row, which falls behind when an arc is added."""
 
     def __init__(self, model: ParserModel, features: Sequence[Features], states: States, options: Options) -> None:
@@ -178,8 +191,9 @@ class _Sentences:
         self.n_encoded = self.n_pieces = 0
         self.is_first = True  # step
         self._encode(np.arange(len(features)))
-        if not model.config.graph_input or options.reencode == 0:
-            self.encodings = model.project(self.encodings)  # nothing will be encoded again
+        if not model.config.graph_input or options.reencode == 0:  # nothing will be encoded again
+            nodes = self.encodings.vectors
+            self.encodings.exist, self.encodings.relation = model.exist.project(nodes), model.relation.project(nodes)
 
     def _room(self) -> Encodings:
         """Place for the vectors of all nodes, packed, and of the empty slot."""
@@ -191,6 +205,24 @@ class _Sentences:
         vectors = torch.empty(total + 1, self.model.config.encoder.width, device=self.model.device)
         vectors[-1] = self.model.empty
         return Encodings(vectors, self.model.tensor(places), self.model.tensor(starts))
+
+    def take(self, rows: IntArray, states: States) -> None:
+        """Go on with copies of some rows, whose states are these."""
+        old = self.encodings
+        self.states, self.features = states, [self.features[row] for row in rows.tolist()]
+        self.n_missing, self.last, self.lengths = self.n_missing[rows], self.last[rows], self.lengths[rows]
+        self.encodings = self._room()
+        is_node = self.encodings.places < len(self.encodings.vectors) - 1
+        come_from = old.places[self.model.tensor(rows)][is_node]
+        for name in ("exist", "relation"):
+            if (tables := getattr(old, name)) is not None:
+                empty = len(old.vectors) - 1
+                setattr(
+                    self.encodings,
+                    name,
+                    [table[torch.cat([come_from, come_from.new_tensor([empty])])] for table in tables],
+                )
+        self.encodings.vectors[:-1] = old.vectors[come_from]
 
     def look(self, rows: IntArray, focus: IntArray, legal: BoolArray) -> View:
         """The scores of the actions in these rows, on a fresh encoding where the old one is not good enough."""
