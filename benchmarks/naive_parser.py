@@ -1,4 +1,4 @@
-"""The straightforward decoder: one padded batch in lock-step, every state encoded again at every transition, n × n × d relations.
+"""The straightforward decoder: one padded batch in lock-step, all encoded again at every transition, n × n × d relations.
 
 What `benchmarks/parse.py` measures the real one against. Same weights, same trees.
 """

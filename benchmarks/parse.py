@@ -1,6 +1,6 @@
 """How fast the decoders are, on a CoNLL-U file, gold words, against one bare pass of the encoder.
 
-    python benchmarks/parse.py FILE [--model en] [--settings encoder naive sent exact adaptive] [--rounds 3] [--threads 2] [--json]
+    python benchmarks/parse.py FILE [--model en] [--settings encoder naive sent exact …] [--rounds 3] [--threads 2] [--json]
 
 Each setting runs in a process of its own, all of them in turn, several rounds; the best round of each counts, its peak memory
 too. `encoder` is the BertModel of `transformers` with the same shape, one forward pass over the same pieces; `naive` is the

@@ -1,8 +1,8 @@
 """Beam search: the best trees of each sentence and their scores.
 
-The score of a tree is the log probability of the actions and labels that made it. Of the hypotheses of a sentence the best B go on
-at each step, and always the one that greedy decoding would follow: so the best tree never scores below the greedy one, and
-a beam of one is greedy decoding.
+The score of a tree is the log probability of the actions and labels that made it. Of the hypotheses of a sentence the best B
+go on at each step, and always the one that greedy decoding would follow: so the best tree never scores below the greedy one,
+and a beam of one is greedy decoding.
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ import torch
 from graph2graph.decoding.greedy import DEFAULT, Options, SentenceSight, StateSight, View, Work, sight_of
 from graph2graph.models.features import Features
 from graph2graph.models.model import ParserModel
-from graph2graph.transitions import Action, FloatArray, IntArray, States
+from graph2graph.transitions import Action, BoolArray, FloatArray, IntArray, States
 
 N_LABELS = 3  # of each arc that are tried
 DONE = -1  # in place of an action: the hypothesis is complete
@@ -38,7 +38,7 @@ class _Candidates:
     actions: IntArray
     labels: IntArray
     totals: FloatArray
-    is_greedy: IntArray  # whether greedy decoding would go there
+    is_greedy: BoolArray  # whether greedy decoding would go there
 
 
 @torch.inference_mode()
@@ -49,7 +49,7 @@ def beam_search(
     states = States([feature.n_words for feature in features])
     sight = sight_of(model, features, states, options)
     owners, totals = np.arange(len(features)), np.zeros(len(features))
-    is_greedy = np.ones(len(features), dtype=np.bool_)
+    is_greedy: BoolArray = np.ones(len(features), dtype=np.bool_)
     while not states.is_final.all():
         found = _expand(model, sight, states, totals, is_greedy)
         chosen = _best(found, owners[found.parents], beam)
@@ -68,7 +68,7 @@ def beam_search(
 
 
 def _expand(
-    model: ParserModel, sight: StateSight | SentenceSight, states: States, totals: FloatArray, is_greedy: IntArray
+    model: ParserModel, sight: StateSight | SentenceSight, states: States, totals: FloatArray, is_greedy: BoolArray
 ) -> _Candidates:
     """Every hypothesis with each legal action, the arcs with their best labels; complete ones as they are."""
     is_final = states.is_final

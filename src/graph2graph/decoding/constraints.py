@@ -79,22 +79,27 @@ def check(heads: Sequence[int]) -> None:
 
 def _way(state: State, given: Sequence[int]) -> list[Action] | None:
     """Actions that lead from a state to some tree with the given arcs, or None."""
-    actions = [Action(number) for number in oracle.transitions(_tree(state, given), start=state)]
-    after = _copy(state)
-    for action in actions:
-        if not after.is_legal(action):
-            return None
-        after.apply(action)
-    return actions if after.is_final else None
+    found = oracle.way_to(state, _tree(state, given))
+    return None if found is None else [Action(number) for number in found]
 
 
 def _tree(state: State, given: Sequence[int]) -> list[int]:
-    """A tree with the arcs of a state and the given ones: the words that may have any head hang on one of them."""
+    """A tree with the arcs of a state and the given ones: a word that may have any head hangs on the nearest one before it."""
     heads = [there if there != NO_NODE else asked for there, asked in zip(state.heads, given, strict=True)]
-    free = [node for node in [*state.stack[1:], *reversed(state.buffer)] if heads[node] == NO_NODE]
-    top = next((word for word, head in enumerate(given) if head == ROOT), free[0] if free else ROOT)
+    sequence = [*state.stack[1:], *reversed(state.buffer)]
+
+    def top(word: int) -> int:
+        while heads[word] not in (NO_NODE, ROOT):
+            word = heads[word]
+        return word
+
+    free = [word for word in sequence if heads[word] == NO_NODE]
+    if ROOT not in heads and free:
+        heads[free.pop(0)] = ROOT
     for word in free:
-        heads[word] = ROOT if word == top else top
+        place = sequence.index(word)
+        near = [*sequence[:place][::-1], *sequence[place + 1 :]]
+        heads[word] = next(other for other in near if top(other) != word)
     return heads[1:]
 
 
