@@ -77,15 +77,35 @@ def way_back(state: State, heads: Sequence[int]) -> tuple[list[int], bytearray] 
     one over its gold head's gold head, and so on up. If the gold root is gone, the word over it becomes the root.
     """
     tree = _best_tree(state, heads)
-    actions = transitions(tree, start=state)
-    try:
+    actions = way_to(state, tree)
+    return None if actions is None else (tree, actions)
+
+
+def way_to(state: State, heads: Sequence[int]) -> bytearray | None:
+    """The actions that lead from a state to a tree which has all its arcs; None where no way is found.
+
+    First the words are brought into the tree's projective order, as from the start. If that fails, since some were swapped
+    already or an arc was missed, the order they stand in now is taken for that of the sentence.
+    """
+    sequence = [*state.stack, *reversed(state.buffer)]
+    rank = {node: place for place, node in enumerate(sequence)}
+    as_they_stand = State(len(sequence) - 1)
+    for _ in state.stack[1:]:
+        as_they_stand.apply(Action.SHIFT)
+    for attempt in range(2):
+        if attempt == 0:
+            actions = transitions(heads, start=state)
+        else:
+            actions = transitions([rank[heads[word - 1]] for word in sequence[1:]], start=as_they_stand)
         after = State(len(heads))
         after.stack, after.buffer, after.heads = list(state.stack), list(state.buffer), list(state.heads)
         for number in actions:
+            if not after.is_legal(_BY_NUMBER[number]):
+                break
             after.apply(_BY_NUMBER[number])
-    except ValueError:  # a swap that was made already would have to be taken back
-        return None
-    return (tree, actions) if after.is_final else None
+        if after.is_final and after.heads[1:] == list(heads):
+            return actions
+    return None
 
 
 def _best_tree(state: State, heads: Sequence[int]) -> list[int]:

@@ -11,21 +11,25 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
 import torch
 from safetensors.torch import save
 
 from graph2graph import conllu, pretrained
 from graph2graph.config import Config, EncoderConfig, read_json
 from graph2graph.conllu import Sentence
-from graph2graph.decoding.greedy import Work, greedy
+from graph2graph.decoding import constraints
+from graph2graph.decoding.greedy import Given, Options, Work, greedy
 from graph2graph.encoder import GraphEncoder
 from graph2graph.errors import DataError
 from graph2graph.models.features import Features, Featurizer
 from graph2graph.models.inputs import state_length
 from graph2graph.models.model import ParserModel, encoder_config
 from graph2graph.pieces import Pieces
+from graph2graph.transitions import NO_NODE, Action, States
 
 WINDOW = 1024  # sentences looked at ahead, so that those of like length are parsed together
+TOGETHER = 4  # batches decoded in step
 TAG_COLUMNS = {"upos": conllu.UPOS, "xpos": conllu.XPOS, "none": None}
 
 
@@ -82,6 +86,7 @@ class Parser:
 
     def __init__(self, config: Config, vocabulary: Vocabulary, pieces: Pieces, model: ParserModel) -> None:
         self.config, self.vocabulary, self.pieces, self.model = config, vocabulary, pieces, model.eval()
+        self.label_ids = {label: number for number, label in enumerate(vocabulary.labels)}
         self.featurizer = Featurizer(
             pieces,
             vocabulary.tags,
@@ -152,17 +157,23 @@ class Parser:
         self,
         sentences: Iterable[Sentence],
         *,
-        batch_tokens: int | None = None,
         tags: bool = True,
+        batch_tokens: int | None = None,
         reencode: float | None = None,
+        keep_arcs: bool = False,
+        probabilities: bool = False,
         work: Work | None = None,
     ) -> Iterator[Sentence]:
         """The same sentences with their trees, in the order they came, as they come.
 
-        `tags` says whether theirs are used; `reencode` is the threshold of decoding; `work` is filled with what was done.
+        tags: whether theirs are used. batch_tokens: pieces encoded at once. reencode: the threshold of adaptive decoding.
+        keep_arcs: heads and labels that a sentence has stay. probabilities: those of each arc and its label go to MISC, as
+        ArcP and LabelP. `work` is filled with what was done.
         """
-        budget = batch_tokens or self.config.decode.batch_tokens
-        reencode = self.config.decode.reencode if reencode is None else reencode
+        decode = self.config.decode
+        options = Options(decode.reencode if reencode is None else reencode, batch_tokens or decode.batch_tokens)
+        # a sentence model holds many sentences and encodes some at a time; a state model encodes all it holds
+        room = options.batch_tokens * (1 if self.config.model.input == "state" else TOGETHER)
         stream = iter(sentences)
         while window := list(islice(stream, WINDOW)):
             features = [self.featurizer(sentence) for sentence in window]
@@ -172,13 +183,36 @@ class Parser:
                 if self._is_long(feature):
                     _warn_long(sentence, self.config.model.encoder)
             parsed: dict[int, Sentence] = {}
-            for batch in _batches(features, budget):
-                states = greedy(self.model, [features[n] for n in batch], reencode=reencode, work=work)
-                for row, number in enumerate(batch):
-                    n_nodes = features[number].n_words + 1
-                    labels = [self.vocabulary.labels[label] for label in states.labels[row, 1:n_nodes]]
-                    parsed[number] = window[number].with_tree(states.heads[row, 1:n_nodes].tolist(), labels)
+            for batch in _batches(features, room):
+                some = [window[number] for number in batch]
+                given = [self._given(sentence) for sentence in some] if keep_arcs else None
+                done = Work(decisions=[] if probabilities else None)
+                states = greedy(self.model, [features[n] for n in batch], options, given=given, work=done)
+                trees = self._with_trees(some, states, keep_labels=keep_arcs)
+                parsed |= zip(batch, _with_probabilities(trees, done) if probabilities else trees, strict=True)
+                if work is not None:
+                    work.add(done)
             yield from (parsed[number] for number in range(len(window)))
+
+    def _given(self, sentence: Sentence) -> Given:
+        """The heads and labels that a sentence has."""
+        heads = [NO_NODE, *(NO_NODE if head is None else head for head in sentence.heads)]
+        try:
+            constraints.check(heads)
+        except DataError as error:
+            raise DataError(f"sentence {sentence.sent_id or sentence.text}: no tree has these arcs: {error}") from error
+        labels = [NO_NODE, *(self.label_ids.get(label, NO_NODE) for label in sentence.deprels)]
+        return Given(np.array(heads), np.array(labels))
+
+    def _with_trees(self, sentences: Sequence[Sentence], states: States, *, keep_labels: bool) -> Iterator[Sentence]:
+        """The sentences with the trees of these states."""
+        names = self.vocabulary.labels
+        for row, sentence in enumerate(sentences):
+            nodes = slice(1, len(sentence) + 1)
+            labels = [names[label] for label in states.labels[row, nodes].tolist()]
+            if keep_labels:  # one that the model does not know stays as it is
+                labels = [new if old == "_" else old for new, old in zip(labels, sentence.deprels, strict=True)]
+            yield sentence.with_tree(states.heads[row, nodes].tolist(), labels)
 
     def _is_long(self, feature: Features) -> bool:
         """Whether the encoder is too short for a sentence, so that it is seen in parts."""
@@ -239,6 +273,19 @@ def _batches(features: Sequence[Features], budget: int) -> Iterator[list[int]]:
         batch.append(number)
     if batch:
         yield batch
+
+
+def _with_probabilities(sentences: Iterable[Sentence], work: Work) -> Iterator[Sentence]:
+    """The sentences with ArcP and LabelP in MISC."""
+    found: dict[tuple[int, int], dict[str, str]] = {}
+    for decided in work.decisions or []:
+        for place, (row, action) in enumerate(zip(decided.rows.tolist(), decided.actions.tolist(), strict=True)):
+            if action in (Action.LEFT_ARC, Action.RIGHT_ARC):
+                dependent = int(decided.focus[place, 0 if action == Action.LEFT_ARC else 1])
+                arc_p, label_p = decided.action_p[place, action], decided.label_p[place]
+                found[row, dependent] = {"ArcP": f"{arc_p:.4f}", "LabelP": f"{label_p:.4f}"}
+    for row, sentence in enumerate(sentences):
+        yield sentence.with_misc([found[row, word] for word in range(1, len(sentence) + 1)])
 
 
 def _warn_long(sentence: Sentence, encoder: EncoderConfig) -> None:

@@ -172,28 +172,36 @@ class States:
     @property
     def focus(self) -> IntArray:
         """s2, s1 and b1 of each row; NO_NODE where there is none."""
-        rows = np.arange(len(self))
-        s1 = self.stack[rows, self.stack_size - 1]
-        s2 = np.where(self.stack_size > 1, self.stack[rows, np.maximum(self.stack_size - 2, 0)], NO_NODE)
-        if self.buffer.shape[1] == 0:
-            b1 = np.full(len(self), NO_NODE)
-        else:
-            b1 = np.where(self.buffer_size > 0, self.buffer[rows, np.maximum(self.buffer_size - 1, 0)], NO_NODE)
-        return np.stack([s2, s1, b1], axis=1)  # [B, 3]
+        return self.focus_of(np.arange(len(self)))
+
+    def focus_of(self, rows: IntArray) -> IntArray:
+        """s2, s1 and b1 of some rows, [D, 3]."""
+        focus = np.full((len(rows), 3), NO_NODE, dtype=np.int64)
+        stack_size, buffer_size = self.stack_size[rows], self.buffer_size[rows]
+        focus[:, 1] = self.stack[rows, stack_size - 1]
+        focus[:, 0] = np.where(stack_size > 1, self.stack[rows, stack_size - 2], NO_NODE)
+        if self.buffer.shape[1]:
+            focus[:, 2] = np.where(buffer_size > 0, self.buffer[rows, buffer_size - 1], NO_NODE)
+        return focus
 
     def legal(self) -> BoolArray:
         """Which actions are legal in each row, by the number of the action."""
-        s2, s1, _ = self.focus.T
-        has_buffer = self.buffer_size > 0
-        has_two = self.stack_size > 1
-        left = has_two & (s2 != ROOT)
-        right = has_two & ((s2 != ROOT) | ~has_buffer)
-        swap = left & (s2 < s1)
-        return np.stack([has_buffer, left, right, swap], axis=1)  # [B, 4]
+        return self.legal_in(np.arange(len(self)), self.focus)
+
+    def legal_in(self, rows: IntArray, focus: IntArray) -> BoolArray:
+        """The same for some rows, whose s2, s1 and b1 are known, [D, 4]."""
+        s2, s1 = focus[:, 0], focus[:, 1]
+        has_buffer = self.buffer_size[rows] > 0
+        legal = np.empty((len(rows), len(Action)), dtype=np.bool_)
+        legal[:, Action.SHIFT] = has_buffer
+        legal[:, Action.LEFT_ARC] = s2 > ROOT
+        legal[:, Action.RIGHT_ARC] = (s2 > ROOT) | ((s2 == ROOT) & ~has_buffer)
+        legal[:, Action.SWAP] = (s2 > ROOT) & (s2 < s1)
+        return legal
 
     def apply(self, rows: IntArray, actions: IntArray, labels: IntArray | None = None) -> None:
         """Take one legal action in each of these rows; labels matter for the arcs only."""
-        is_legal = self.legal()[rows, actions]
+        is_legal = self.legal_in(rows, self.focus_of(rows))[np.arange(len(rows)), actions]
         if not is_legal.all():
             row = int(rows[np.argmin(is_legal)])
             raise ValueError(f"{Action(int(actions[np.argmin(is_legal)])).title} is not legal in row {row}")

@@ -8,20 +8,32 @@ probability, and made anew only when it has not: at 0 each sentence is encoded o
 """
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from graph2graph.decoding.constraints import Constraint
 from graph2graph.models.features import OUTSIDE, Features
 from graph2graph.models.memory import Memory
 from graph2graph.models.model import Encodings, ParserModel
-from graph2graph.transitions import Action, BoolArray, IntArray, States
+from graph2graph.transitions import NO_NODE, Action, BoolArray, FloatArray, IntArray, States
 
 EXACT = math.inf
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to decode."""
+
+    reencode: float = EXACT
+    batch_tokens: int = 4096  # pieces encoded at once, padding counted
+
+
+DEFAULT = Options()
 
 
 @dataclass
@@ -29,7 +41,13 @@ class Work:
     """What decoding has done."""
 
     n_encoded: int = 0  # states
-    decisions: list["Decisions"] = field(default_factory=list)  # by step
+    n_pieces: int = 0  # in them
+    decisions: list["Decisions"] | None = None  # by step, if they are wanted: give an empty list
+
+    def add(self, other: "Work") -> None:
+        """Count in what was done elsewhere."""
+        self.n_encoded += other.n_encoded
+        self.n_pieces += other.n_pieces
 
 
 @dataclass(frozen=True)
@@ -40,6 +58,16 @@ class Decisions:
     focus: IntArray  # [D, 3] s2, s1, b1 before
     actions: IntArray
     labels: IntArray  # of the arcs; for the other actions it means nothing
+    action_p: FloatArray  # [D, 4] probability of each action, 0 where it is not legal
+    label_p: FloatArray  # [D] probability of the label, of the arcs
+    is_fresh: BoolArray  # [D] whether the state was encoded for this step
+
+
+class Given(NamedTuple):
+    """What of a sentence's tree is given: heads and labels of nodes 0..n, NO_NODE where any will do."""
+
+    heads: IntArray
+    labels: IntArray
 
 
 class View(NamedTuple):
@@ -49,138 +77,240 @@ class View(NamedTuple):
     encoded: Tensor  # [D] the encoded state of each
     past: Tensor | None  # [D, w] its history
     scores: Tensor  # [D, 4] of the actions
+    is_fresh: BoolArray  # [D] whether the encoding was made for this step
 
 
 @torch.inference_mode()
 def greedy(
-    model: ParserModel, features: Sequence[Features], *, reencode: float = EXACT, work: Work | None = None
+    model: ParserModel,
+    features: Sequence[Features],
+    options: Options = DEFAULT,
+    *,
+    given: Sequence[Given] | None = None,
+    work: Work | None = None,
 ) -> States:
-    """The final states of these sentences; `work` is filled with what was done."""
+    """The final states of these sentences, with the given arcs and labels in them; `work` is filled with what was done."""
     states = States([feature.n_words for feature in features])
-    sight: _States | _Sentences
-    sight = (
-        _States(model, features, states)
-        if model.config.input == "state"
-        else _Sentences(model, features, states, reencode)
-    )
-    while len(rows := (~states.is_final).nonzero()[0]):
-        focus = states.focus[rows]
-        view = sight.look(rows, focus, states.legal()[rows])
+    sight = sight_of(model, features, states, options)
+    kept = None if given is None else _Kept(given)
+    rows = (~states.is_final).nonzero()[0]
+    while len(rows):
+        focus = states.focus_of(rows)
+        legal = states.legal_in(rows, focus)
+        if kept is not None:
+            kept.narrow(legal, rows)
+        view = sight.look(rows, focus, legal)
         actions = view.scores.argmax(dim=1).cpu().numpy()
-        decided = Decisions(rows, focus, actions, _labels(model, view, actions, focus))
-        states.apply(rows, actions, decided.labels)
-        sight.acted(decided)
-        if work is not None:
-            work.decisions.append(decided)
+        labels, label_scores = _labels(model, view, actions, focus)
+        if kept is not None:
+            labels = kept.labelled(labels, rows, actions, focus)
+        states.apply(rows, actions, labels)
+        sight.acted(rows, focus, actions, labels)
+        if work is not None and work.decisions is not None:
+            action_p = view.scores.softmax(dim=1).cpu().numpy()
+            label_p = _label_p(labels, label_scores, actions)
+            work.decisions.append(Decisions(rows, focus, actions, labels, action_p, label_p, view.is_fresh))
+        rows = rows[~states.is_final[rows]]
     if work is not None:
         work.n_encoded += sight.n_encoded
+        work.n_pieces += sight.n_pieces
     return states
 
 
-class _States:
+def sight_of(
+    model: ParserModel, features: Sequence[Features], states: States, options: Options
+) -> "StateSight | SentenceSight":
+    """How a model sees these states, which it will be told of as they change."""
+    kind = StateSight if model.config.input == "state" else SentenceSight
+    return kind(model, features, states, options)
+
+
+class _Kept:
+    """The arcs and labels that are given, and the rows that have any."""
+
+    def __init__(self, given: Sequence[Given]) -> None:
+        some = {row: one for row, one in enumerate(given) if (one.heads != NO_NODE).any()}
+        self.constraints = {row: Constraint(one.heads.tolist()) for row, one in some.items()}
+        self.given = given
+
+    def narrow(self, legal: BoolArray, rows: IntArray) -> None:
+        """Leave only the actions that are allowed."""
+        for place, row in enumerate(rows.tolist()):
+            if row in self.constraints:
+                legal[place] &= self.constraints[row].allowed
+
+    def labelled(self, labels: IntArray, rows: IntArray, actions: IntArray, focus: IntArray) -> IntArray:
+        """The given label in place of the best one; and the constraints are told of the actions."""
+        labels = labels.copy()
+        for place, (row, action) in enumerate(zip(rows.tolist(), actions.tolist(), strict=True)):
+            if action in (Action.LEFT_ARC, Action.RIGHT_ARC):
+                label = self.given[row].labels[focus[place, 0 if action == Action.LEFT_ARC else 1]]
+                labels[place] = labels[place] if label == NO_NODE else label
+            if row in self.constraints:
+                self.constraints[row].take(Action(action))
+        return labels
+
+
+class StateSight:
     """How a state model sees: everything anew at every transition."""
 
-    def __init__(self, model: ParserModel, features: Sequence[Features], states: States) -> None:
-        self.model, self.states, self.memory, self.n_encoded = model, states, Memory(model, features), 0
+    def __init__(self, model: ParserModel, features: Sequence[Features], states: States, options: Options) -> None:
+        self.model, self.states, self.options, self.memory = model, states, options, Memory(model, features)
+        self.n_encoded = self.n_pieces = 0
 
     def look(self, rows: IntArray, focus: IntArray, legal: BoolArray) -> View:
         """The scores of the actions in these rows."""
         model, past = self.model, self.memory.past
         encodings = model.encode(self.states.take(rows), [], vectors=self.memory.vectors, owners=rows)
         self.n_encoded += len(rows)
-        index = torch.arange(len(rows), device=model.device)
+        self.n_pieces += len(encodings.vectors) - 1
+        encoded = torch.arange(len(rows), device=model.device)
         past = None if past is None else past[model.tensor(rows)]
-        scores = model.action_scores(encodings, index, model.tensor(focus), model.tensor(legal), past)
-        return View(encodings, index, past, scores)
+        scores = model.action_scores(encodings, encoded, model.tensor(focus), model.tensor(legal), past)
+        return View(encodings, encoded, past, scores, np.ones(len(rows), dtype=np.bool_))
 
-    def acted(self, decided: Decisions) -> None:
+    def take(self, rows: IntArray, states: States) -> None:
+        """Go on with copies of some rows, whose states are these."""
+        self.states = states
+        self.memory.take(rows)
+
+    def acted(self, rows: IntArray, focus: IntArray, actions: IntArray, labels: IntArray) -> None:
         """Take note of the actions."""
-        self.memory.advance(self.states, decided.rows, decided.actions, decided.labels, decided.focus)
+        self.memory.advance(self.states, rows, actions, labels, focus)
 
 
-class _Sentences:
+class SentenceSight:
     """How a sentence model sees: with the encoding of each row, which falls behind when an arc is added."""
 
-    def __init__(self, model: ParserModel, features: Sequence[Features], states: States, reencode: float) -> None:
-        self.model, self.features, self.states, self.reencode = model, features, states, reencode
+    def __init__(self, model: ParserModel, features: Sequence[Features], states: States, options: Options) -> None:
+        self.model, self.features, self.states, self.options = model, features, states, options
         self.n_missing = np.zeros(len(features), dtype=np.int64)  # arcs that the encoding of each row lacks
         self.last = np.zeros(len(features), dtype=np.int64)  # the dependent of the last of them
-        self.encodings: Encodings | None = None
-        self.n_encoded = 0
+        self.lengths = np.array([feature.n_pieces for feature in features])
+        self.encodings = self._room()
+        self.n_encoded = self.n_pieces = 0
+        self.is_first = True  # step
+        self._encode(np.arange(len(features)))
+        if not model.config.graph_input or options.reencode == 0:  # nothing will be encoded again
+            nodes = self.encodings.vectors
+            self.encodings.exist, self.encodings.relation = model.exist.project(nodes), model.relation.project(nodes)
+
+    def _room(self) -> Encodings:
+        """Place for the vectors of all nodes, packed, and of the empty slot."""
+        n_nodes = self.states.n_words + 1
+        starts = np.cumsum(n_nodes) - n_nodes
+        total, width = int(n_nodes.sum()), self.states.heads.shape[1]
+        columns = np.arange(width + 1)
+        places = np.where(columns < n_nodes[:, None], starts[:, None] + columns, total)
+        vectors = torch.empty(total + 1, self.model.config.encoder.width, device=self.model.device)
+        vectors[-1] = self.model.empty
+        return Encodings(vectors, self.model.tensor(places), self.model.tensor(starts))
+
+    def take(self, rows: IntArray, states: States) -> None:
+        """Go on with copies of some rows, whose states are these."""
+        old = self.encodings
+        self.states, self.features = states, [self.features[row] for row in rows.tolist()]
+        self.n_missing, self.last, self.lengths = self.n_missing[rows], self.last[rows], self.lengths[rows]
+        self.encodings = self._room()
+        is_node = self.encodings.places < len(self.encodings.vectors) - 1
+        come_from = old.places[self.model.tensor(rows)][is_node]
+        for name in ("exist", "relation"):
+            if (tables := getattr(old, name)) is not None:
+                empty = len(old.vectors) - 1
+                setattr(
+                    self.encodings,
+                    name,
+                    [table[torch.cat([come_from, come_from.new_tensor([empty])])] for table in tables],
+                )
+        self.encodings.vectors[:-1] = old.vectors[come_from]
 
     def look(self, rows: IntArray, focus: IntArray, legal: BoolArray) -> View:
         """The scores of the actions in these rows, on a fresh encoding where the old one is not good enough."""
-        if self.encodings is None:
-            self._encode(rows)
         is_stale = self.n_missing[rows] > 0
-        if self.reencode == EXACT:
+        if self.options.reencode == EXACT:
             self._encode(rows[is_stale])
-            return self._view(rows, focus, legal)
-        view = self._view(rows, focus, legal)
-        unsure = is_stale & (view.scores.softmax(dim=1).amax(dim=1) < self.reencode).cpu().numpy()
-        if unsure.any():
-            self._encode(rows[unsure])
-            view.scores[self.model.tensor(unsure)] = self._view(rows[unsure], focus[unsure], legal[unsure]).scores
+            return self._view(rows, focus, legal, is_stale)
+        view = self._view(rows, focus, legal, np.zeros(len(rows), dtype=np.bool_))
+        if is_stale.any() and self.options.reencode > 0:
+            unsure = is_stale & (view.scores.softmax(dim=1).amax(dim=1) < self.options.reencode).cpu().numpy()
+            if unsure.any():
+                self._encode(rows[unsure])
+                again = self._view(rows[unsure], focus[unsure], legal[unsure], unsure[unsure])
+                view.scores[self.model.tensor(unsure)] = again.scores
+                view = view._replace(is_fresh=unsure)
         return view
 
-    def _view(self, rows: IntArray, focus: IntArray, legal: BoolArray) -> View:
-        assert self.encodings is not None
-        index = self.model.tensor(rows)
-        scores = self.model.action_scores(self.encodings, index, self.model.tensor(focus), self.model.tensor(legal))
-        return View(self.encodings, index, None, scores)
+    def _view(self, rows: IntArray, focus: IntArray, legal: BoolArray, is_fresh: BoolArray) -> View:
+        encoded = self.model.tensor(rows)
+        scores = self.model.action_scores(self.encodings, encoded, self.model.tensor(focus), self.model.tensor(legal))
+        return View(self.encodings, encoded, None, scores, is_fresh | self.is_first)
 
     def _encode(self, rows: IntArray) -> None:
+        """Encode these rows anew, as many at a time as the budget has room for."""
+        for some in _portions(rows, self.lengths[rows], self.options.batch_tokens):
+            self._encode_together(some)
+        self.n_missing[rows] = 0
+
+    def _encode_together(self, rows: IntArray) -> None:
         """Encode these rows; of a long sentence that lacks one arc, only the windows which that arc has changed."""
-        if not len(rows):
-            return
         parts = [self.features[row] for row in rows.tolist()]
+        is_new = np.arange(self.states.heads.shape[1]) <= self.states.n_words[rows, None]
         for place, row in enumerate(rows.tolist()):
             if parts[place].is_long and self.n_missing[row] == 1:
                 parts[place] = parts[place].around(self.last[row])
-        self.encodings = _refresh(self.model, self.states, parts, rows, self.encodings)
-        self.n_missing[rows] = 0
+                is_new[place, : len(parts[place].row_of)] = parts[place].row_of != OUTSIDE
+        new = self.model.encode(self.states.take(rows), parts)
+        chosen = self.model.tensor(is_new)
+        to, come_from = self.encodings.places[self.model.tensor(rows), :-1][chosen], new.places[:, :-1][chosen]
+        self.encodings.vectors[to] = new.vectors[come_from]
         self.n_encoded += len(rows)
+        self.n_pieces += sum(part.n_pieces for part in parts)
 
-    def acted(self, decided: Decisions) -> None:
+    def acted(self, rows: IntArray, focus: IntArray, actions: IntArray, _: IntArray) -> None:
         """Take note of the arcs among the actions."""
+        self.is_first = False
         if self.model.config.graph_input:
-            is_left = decided.actions == Action.LEFT_ARC
-            is_arc = is_left | (decided.actions == Action.RIGHT_ARC)
-            self.n_missing[decided.rows] += is_arc
-            dependents = np.where(is_left, decided.focus[:, 0], decided.focus[:, 1])
-            self.last[decided.rows[is_arc]] = dependents[is_arc]
+            is_left = actions == Action.LEFT_ARC
+            is_arc = _is_arc(actions)
+            self.n_missing[rows] += is_arc
+            self.last[rows[is_arc]] = np.where(is_left, focus[:, 0], focus[:, 1])[is_arc]
 
 
-def _labels(model: ParserModel, view: View, actions: IntArray, focus: IntArray) -> IntArray:
-    """The best label of each arc; for the other actions it means nothing."""
-    arcs = ((actions == Action.LEFT_ARC) | (actions == Action.RIGHT_ARC)).nonzero()[0]
+def _portions(rows: IntArray, lengths: IntArray, budget: int) -> Iterator[IntArray]:
+    """Rows of like length together, so that each portion, padded, keeps to the budget of pieces."""
+    if not len(rows):
+        return
+    order = np.argsort(lengths, kind="stable")[::-1]
+    first = 0
+    while first < len(order):
+        n_rows = max(1, budget // int(lengths[order[first]]))
+        yield np.sort(rows[order[first : first + n_rows]])
+        first += n_rows
+
+
+def _labels(model: ParserModel, view: View, actions: IntArray, focus: IntArray) -> tuple[IntArray, Tensor | None]:
+    """The best label of each arc, and the scores of its labels; for the other actions it means nothing."""
+    arcs = _is_arc(actions).nonzero()[0]
     labels = np.zeros(len(actions), dtype=np.int64)
-    if len(arcs):
-        chosen = model.tensor(arcs)
-        is_right = model.tensor(actions[arcs] == Action.RIGHT_ARC)
-        past = None if view.past is None else view.past[chosen]
-        scores = model.label_scores(view.encodings, view.encoded[chosen], model.tensor(focus[arcs]), is_right, past)
-        labels[arcs] = scores.argmax(dim=1).cpu().numpy()
-    return labels
+    if not len(arcs):
+        return labels, None
+    chosen = model.tensor(arcs)
+    is_right = model.tensor(actions[arcs] == Action.RIGHT_ARC)
+    past = None if view.past is None else view.past[chosen]
+    scores = model.label_scores(view.encodings, view.encoded[chosen], model.tensor(focus[arcs]), is_right, past)
+    labels[arcs] = scores.argmax(dim=1).cpu().numpy()
+    return labels, scores
 
 
-def _refresh(
-    model: ParserModel, states: States, features: Sequence[Features], rows: IntArray, old: Encodings | None
-) -> Encodings:
-    """Encode some rows of a sentence model again, or parts of them; all else keeps the vectors it has."""
-    new = model.encode(states.take(rows), features)
-    if not model.config.graph_input:
-        return model.project(new)  # the one and only encoding
-    n_states, width = len(states), new.places.shape[1]
-    if old is None:
-        vectors = new.vectors.new_empty(n_states * width + 1, new.vectors.shape[1])
-        vectors[-1] = new.vectors[-1]
-        places = torch.arange(n_states * width, device=model.device).view(n_states, width)
-        places[:, -1] = n_states * width
-        old = Encodings(vectors, places, places[:, 0])
-    is_new = np.zeros((len(rows), width), dtype=np.bool_)
-    for row, feature in enumerate(features):
-        is_new[row, : len(feature.row_of)] = feature.row_of != OUTSIDE
-    chosen = model.tensor(is_new)
-    old.vectors[old.places[model.tensor(rows)][chosen]] = new.vectors[new.places[chosen]]
-    return old
+def _label_p(labels: IntArray, scores: Tensor | None, actions: IntArray) -> FloatArray:
+    """The probability of the label of each arc."""
+    found = np.zeros(len(labels))
+    if scores is not None:
+        arcs = _is_arc(actions).nonzero()[0]
+        found[arcs] = scores.softmax(dim=1).cpu().numpy()[np.arange(len(arcs)), labels[arcs]]
+    return found
+
+
+def _is_arc(actions: IntArray) -> BoolArray:
+    is_arc: BoolArray = (actions == Action.LEFT_ARC) | (actions == Action.RIGHT_ARC)
+    return is_arc

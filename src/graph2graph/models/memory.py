@@ -6,6 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from graph2graph.models.composition import Composed
 from graph2graph.models.features import Features
 from graph2graph.models.history import START
 from graph2graph.models.model import ParserModel
@@ -25,6 +26,17 @@ class Memory:
             start = torch.full((len(features), 1), START, device=model.device)
             past, (self.hidden, self.cell) = model.history(start, torch.zeros_like(start))
             self.past = past[:, 0]
+
+    def take(self, rows: IntArray) -> None:
+        """Go on with copies of some sentences."""
+        index = self.model.tensor(rows)
+        self.vectors = self.vectors[index]
+        if self.past is not None:
+            self.past, self.hidden, self.cell = self.past[index], self.hidden[:, index], self.cell[:, index]
+        if self.composed is not None:
+            nodes = (index[:, None] * self.width + torch.arange(self.width, device=index.device)).flatten()
+            old = self.composed
+            self.composed = Composed(old.vectors[nodes], old.dependents[nodes], old.labels[nodes])
 
     def advance(self, states: States, rows: IntArray, actions: IntArray, labels: IntArray, focus: IntArray) -> None:
         """Take in the transitions of some rows; `states` are those after them, `focus` is s2, s1, b1 before."""

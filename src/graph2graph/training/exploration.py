@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from graph2graph.decoding.greedy import Work, greedy
+from graph2graph.decoding.greedy import Options, Work, greedy
 from graph2graph.models.model import ParserModel
 from graph2graph.training.examples import Example, detour
 from graph2graph.training.sampling import Draw
@@ -38,10 +38,10 @@ def _detours(model: ParserModel, drawn: Sequence[Draw]) -> dict[int, Example]:
     asked = [number for number, draw in enumerate(drawn) if draw.detour is not None]
     if not asked:
         return {}
-    work = Work()
-    final = greedy(model, [drawn[number].example.features for number in asked], reencode=0, work=work)
+    work = Work(decisions=[])
+    final = greedy(model, [drawn[number].example.features for number in asked], Options(reencode=0), work=work)
     taken: list[list[tuple[int, int]]] = [[] for _ in asked]  # the parser's own actions and labels
-    for decided in work.decisions:
+    for decided in work.decisions or []:
         for row, action, label in zip(*(array.tolist() for array in (decided.rows, decided.actions, decided.labels))):
             taken[row].append((action, label))
     detours: dict[int, Example] = {}

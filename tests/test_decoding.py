@@ -1,0 +1,210 @@
+"""Decoding: constraints, probabilities, beam search, batches."""
+
+import io
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from graph2graph import conllu
+from graph2graph.config import VARIANTS, Config
+from graph2graph.conllu import Sentence
+from graph2graph.decoding import constraints
+from graph2graph.decoding.beam import beam_search
+from graph2graph.decoding.constraints import Constraint
+from graph2graph.decoding.greedy import Options, Work, greedy
+from graph2graph.errors import DataError
+from graph2graph.parser import Parser, Vocabulary
+from graph2graph.transitions import NO_NODE, Action
+from strategies import trees
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+TOY = list(conllu.read(Path(__file__).parent / "data" / "toy.conllu"))
+VOCABULARY = Vocabulary.of(TOY)
+TINY = {"width": 32, "inner_width": 64, "layers": 1, "heads": 2, "vocab_size": 300, "max_positions": 64}
+
+
+def wild(name: str) -> Parser:
+    """A parser with large random weights, whose decisions are clear and wrong."""
+    torch.manual_seed(1)
+    config = Config.parse({"model": VARIANTS[name] | {"encoder": TINY}}, "test")
+    parser = Parser.create(config, VOCABULARY, forms=(form for s in TOY for form in s.forms))
+    with torch.no_grad():
+        for parameter in parser.model.parameters():
+            parameter.copy_(torch.randn_like(parameter) * 0.3)
+    return parser
+
+
+PARSERS = {name: wild(name) for name in ("sent", "sent-g2g", "state", "state-g2g-c")}
+
+
+def arcs(sentences: Sequence[Sentence]) -> list[Any]:
+    return [(sentence.heads, sentence.deprels) for sentence in sentences]
+
+
+# ------------------------------------------------------------------------------------------------------- given arcs
+
+
+@given(st.data(), trees(max_size=9))
+@settings(max_examples=200)
+def test_whatever_is_allowed_leads_to_the_given_arcs(data: st.DataObject, heads: list[int]) -> None:
+    """Some action is always allowed, and any choice among them ends with all given arcs."""
+    kept = data.draw(st.lists(st.booleans(), min_size=len(heads), max_size=len(heads)))
+    wanted = [NO_NODE, *(head if keep else NO_NODE for head, keep in zip(heads, kept, strict=True))]
+    constraints.check(wanted)
+    constraint = Constraint(wanted)
+    while not constraint.state.is_final:
+        allowed = [action for action in Action if constraint.allowed[action]]
+        assert allowed
+        constraint.take(data.draw(st.sampled_from(allowed)))
+    for word, head in enumerate(wanted):
+        assert head in (NO_NODE, constraint.state.heads[word])
+
+
+@given(trees(max_size=8))
+def test_without_given_arcs_only_swaps_are_ever_forbidden(heads: list[int]) -> None:
+    """From the start, with nothing given, only SHIFT is legal, and then no arc or shift is ever forbidden."""
+    constraint = Constraint([NO_NODE] * (len(heads) + 1))
+    while not constraint.state.is_final:
+        legal = constraint.state.legal()
+        assert all(constraint.allowed[action] for action in legal if action != Action.SWAP)
+        constraint.take(legal[len(constraint.state.stack) % len(legal)] if Action.SWAP not in legal else legal[0])
+
+
+@pytest.mark.parametrize(
+    ("heads", "message"),
+    [([-1, 0, 0], "both given as root"), ([-1, 2, 1], "circle"), ([-1, 2, 3, 1, 0], "circle"), ([-1, 1], "circle")],
+)
+def test_given_arcs_of_no_tree_are_refused(heads: list[int], message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        constraints.check(heads)
+
+
+@pytest.mark.parametrize("name", PARSERS)
+def test_the_parser_keeps_given_arcs(name: str) -> None:
+    parser = PARSERS[name]
+    rng = np.random.default_rng(0)
+    partial = []
+    for sentence in TOY:
+        keep = rng.random(len(sentence)) < 0.4
+        heads = [head if k else None for head, k in zip(sentence.heads, keep, strict=True)]
+        labels = [label if k else "_" for label, k in zip(sentence.deprels, keep, strict=True)]
+        partial.append(sentence.with_tree(heads, labels))
+    for given_part, parsed in zip(partial, parser.parse(partial, keep_arcs=True), strict=True):
+        assert parsed.parsed
+        for old, new, old_label, new_label in zip(
+            given_part.heads, parsed.heads, given_part.deprels, parsed.deprels, strict=True
+        ):
+            assert old in (None, new)
+            assert old_label in ("_", new_label)
+    everything = list(parser.parse(TOY, keep_arcs=True))
+    assert ["".join(s.lines) for s in everything] == ["".join(s.lines) for s in TOY]
+    nothing = [s.with_tree([None] * len(s), ["_"] * len(s)) for s in TOY]
+    assert arcs(list(parser.parse(nothing, keep_arcs=True))) == arcs(list(parser.parse(nothing)))
+
+
+def test_an_unknown_label_is_kept_and_a_circle_is_told() -> None:
+    [sentence] = conllu.read(
+        io.StringIO("# sent_id = odd\n1\tYes\t_\t_\t_\t_\t2\tnew:label\t_\t_\n2\t.\t_\t_\t_\t_\t_\t_\t_\t_\n\n")
+    )
+    [parsed] = PARSERS["sent-g2g"].parse([sentence], keep_arcs=True)
+    assert parsed.heads == [2, 0]
+    assert parsed.deprels[0] == "new:label"
+    circle = sentence.with_tree([2, 1], ["a", "b"])
+    with pytest.raises(DataError, match=r"sentence odd: no tree has these arcs.*circle"):
+        list(PARSERS["sent-g2g"].parse([circle], keep_arcs=True))
+
+
+# ---------------------------------------------------------------------------------------------------- probabilities
+
+
+@pytest.mark.parametrize("name", PARSERS)
+def test_probabilities_are_those_of_the_decisions(name: str) -> None:
+    parser, work = PARSERS[name], Work(decisions=[])
+    for sentence in TOY[:5]:
+        work = Work(decisions=[])
+        greedy(parser.model, [parser.featurizer(sentence)], work=work)
+        expected = {}
+        for decided in work.decisions or []:
+            legal = decided.action_p[0] > 0
+            assert decided.action_p[0].sum() == pytest.approx(1)
+            assert decided.action_p[0].argmax() == decided.actions[0]
+            assert legal.any()
+            if decided.actions[0] in (Action.LEFT_ARC, Action.RIGHT_ARC):
+                dependent = decided.focus[0, 0 if decided.actions[0] == Action.LEFT_ARC else 1]
+                expected[int(dependent)] = (decided.action_p[0].max(), decided.label_p[0])
+        [parsed] = parser.parse([sentence], probabilities=True)
+        for word, row in enumerate(parsed.rows, 1):
+            values = dict(item.split("=") for item in row[conllu.MISC].split("|"))
+            assert float(values["ArcP"]) == pytest.approx(expected[word][0], abs=1e-3)
+            assert float(values["LabelP"]) == pytest.approx(expected[word][1], abs=1e-3)
+        assert arcs([parsed]) == arcs(list(parser.parse([sentence])))
+
+
+# ------------------------------------------------------------------------------------------------------------- beam
+
+
+def log_probability(parser: Parser, sentence: Sentence) -> float:
+    """Of greedy decoding's own tree."""
+    work = Work(decisions=[])
+    greedy(parser.model, [parser.featurizer(sentence)], work=work)
+    total = 0.0
+    for decided in work.decisions or []:
+        total += math.log(decided.action_p[0, decided.actions[0]])
+        if decided.actions[0] in (Action.LEFT_ARC, Action.RIGHT_ARC):
+            total += math.log(decided.label_p[0])
+    return total
+
+
+@pytest.mark.parametrize("name", PARSERS)
+def test_beam(name: str) -> None:
+    parser = PARSERS[name]
+    features = [parser.featurizer(sentence) for sentence in TOY]
+    expected = greedy(parser.model, features)
+    once = beam_search(parser.model, features, 1)
+    wide = beam_search(parser.model, features, 4)
+    for row, sentence in enumerate(TOY):
+        n_nodes = len(sentence) + 1
+        [only] = once[row]
+        assert only.heads.tolist() == expected.heads[row, :n_nodes].tolist()
+        assert only.labels.tolist() == expected.labels[row, :n_nodes].tolist()
+        assert only.score == pytest.approx(log_probability(parser, sentence), abs=1e-3)
+        found = wide[row]
+        assert 1 <= len(found) <= 4
+        scores = [hypothesis.score for hypothesis in found]
+        assert scores == sorted(scores, reverse=True)
+        assert scores[0] >= only.score - 1e-4
+        assert sum(hypothesis.share for hypothesis in found) == pytest.approx(1)
+        assert len({(tuple(h.heads), tuple(h.labels)) for h in found}) == len(found)
+        for hypothesis in found:
+            tree = sentence.with_tree(hypothesis.heads[1:].tolist(), ["x"] * len(sentence))
+            list(conllu.read(io.StringIO("".join(tree.lines))))  # checks that it is a tree
+    assert any(len(found) > 1 for found in wide)
+    alone = [beam_search(parser.model, [one], 4)[0] for one in features]
+    for together, single in zip(wide, alone, strict=True):
+        assert [h.heads.tolist() for h in together] == [h.heads.tolist() for h in single]
+
+
+# ---------------------------------------------------------------------------------------------------------- batches
+
+
+@pytest.mark.parametrize("name", PARSERS)
+@pytest.mark.parametrize("threshold", [math.inf, 0.6, 0.0])
+def test_the_same_trees_whatever_is_encoded_together(name: str, threshold: float) -> None:
+    parser = PARSERS[name]
+    features = [parser.featurizer(sentence) for sentence in TOY]
+    works = []
+    found = []
+    for budget in (1, 37, 100_000):
+        works.append(Work())
+        states = greedy(parser.model, features, Options(threshold, budget), work=works[-1])
+        found.append((states.heads.tolist(), states.labels.tolist()))
+    assert found[0] == found[1] == found[2]
+    assert len({work.n_encoded for work in works}) == len({work.n_pieces for work in works}) == 1
