@@ -107,6 +107,25 @@ def test_tags_are_dropped_for_a_share_of_the_sentences() -> None:
     assert all(examples[0].features.tags[1:])
 
 
+def test_words_are_hidden_with_all_their_pieces() -> None:
+    parser, examples = tiny_parser("sent", word_dropout=0.3)
+    sampler = Sampler(examples, parser.config.model, parser.config.train, mask=parser.pieces.mask)
+    n_hidden = n_words = 0
+    for number, one in enumerate(examples):
+        for epoch in range(20):
+            features = sampler.draw(number, epoch).example.features
+            hidden = features.pieces != one.features.pieces
+            [row], [before] = features.rows, one.features.rows
+            assert not hidden[0]
+            changed = row.tokens != before.tokens
+            assert (row.tokens[changed] == parser.pieces.mask).all()
+            assert changed[row.columns[hidden]].all()
+            assert (changed[row.inner] == changed[row.inner_heads]).all()
+            assert not changed[row.columns[~hidden]].any()
+            n_hidden, n_words = n_hidden + hidden.sum(), n_words + one.features.n_words
+    assert 0.25 < n_hidden / n_words < 0.35
+
+
 # ---------------------------------------------------------------------- dense supervision
 
 

@@ -116,6 +116,7 @@ class TrainConfig(_Frozen):
     adam_epsilon: float = Field(1e-6, gt=0)
     clip: float = Field(1.0, gt=0)  # of the global norm of the gradient
     tag_dropout: float = Field(0.2, ge=0, le=1)  # share of sentences that are seen without tags
+    word_dropout: float = Field(0.0, ge=0, lt=1)  # share of words that are hidden behind the mask
     tag_loss: float = Field(0.2, ge=0)  # weight of the tagger's loss
     patience: int = Field(3, ge=0)  # epochs without a better score before stopping early; 0 never stops
     eval_sentences: int = Field(0, ge=0)  # of the development set, after each epoch; 0 is all

@@ -7,7 +7,7 @@ import numpy as np
 
 from graph2graph import conllu
 from graph2graph.pieces import Pieces
-from graph2graph.transitions import IntArray
+from graph2graph.transitions import BoolArray, IntArray
 
 OUTSIDE = -1  # the column of a node that is not in the row
 
@@ -62,6 +62,18 @@ class Features:
         """The same sentence as if it had no tags."""
         rows = [replace(row, tags=np.zeros_like(row.tags)) for row in self.rows]
         return replace(self, tags=np.zeros_like(self.tags), rows=rows)
+
+    def masked(self, words: BoolArray, mask: int) -> "Features":
+        """The same sentence with all pieces of some nodes, [n + 1], replaced by the mask."""
+        rows = []
+        for row in self.rows:
+            tokens, is_there = row.tokens.copy(), words & (row.columns != OUTSIDE)
+            is_hidden = np.zeros(len(tokens), dtype=np.bool_)
+            is_hidden[row.columns[is_there]] = True
+            is_hidden[row.inner] = is_hidden[row.inner_heads]
+            tokens[is_hidden] = mask
+            rows.append(replace(row, tokens=tokens))
+        return replace(self, pieces=np.where(words, mask, self.pieces), rows=rows)
 
 
 class Featurizer:

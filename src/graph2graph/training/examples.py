@@ -44,6 +44,10 @@ class Example:
         """The same sentence as if it had no tags."""
         return replace(self, features=self.features.without_tags())
 
+    def masked(self, words: BoolArray, mask: int) -> "Example":
+        """The same sentence with some words, [n + 1], hidden behind the mask."""
+        return replace(self, features=self.features.masked(words, mask))
+
     def graph_at(self, steps: IntArray) -> tuple[IntArray, IntArray]:
         """Heads and labels of the arcs that exist before these steps, [K, n + 1] each."""
         known = self.attached_at < steps[:, None]

@@ -84,7 +84,7 @@ class Trainer:
         self.config = parser.config.train
         self.time_limit, self.pretrained = time_limit, pretrained
         self.model = parser.model.to(processes.device)
-        self.sampler = Sampler(examples, parser.config.model, self.config)
+        self.sampler = Sampler(examples, parser.config.model, self.config, mask=parser.pieces.mask)
         self.optimiser = optimiser(self.model, self.config, pretrained=pretrained)
         self.module = processes.wrap(TeacherForcing(self.model, self.config))
         self.begin = time.monotonic() if started is None else started  # earlier sittings are counted in

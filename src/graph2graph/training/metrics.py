@@ -79,7 +79,7 @@ class Metrics:
                 steps, uas, las = zip(*scores, strict=True)
                 right.plot(steps, uas, color="#0072B2", marker="o", markersize=4, label="UAS")
                 right.plot(steps, las, color="#D55E00", marker="s", markersize=4, label="LAS")
-                right.legend(loc="lower right")
+                right.legend(loc="center right")
             part = path.with_suffix(".part.png")
             figure.savefig(part, dpi=120)
             part.replace(path)

@@ -12,7 +12,7 @@ import numpy as np
 from graph2graph.config import ModelConfig, TrainConfig
 from graph2graph.models.features import Features
 from graph2graph.training.examples import Example
-from graph2graph.transitions import NO_NODE, IntArray
+from graph2graph.transitions import NO_NODE, ROOT, IntArray
 
 POOL = 50  # batches whose sentences are sorted by length together
 
@@ -30,8 +30,8 @@ class Draw(NamedTuple):
 class Sampler:
     """The batches of each epoch."""
 
-    def __init__(self, examples: Sequence[Example], model: ModelConfig, train: TrainConfig) -> None:
-        self.examples, self.model, self.train = examples, model, train
+    def __init__(self, examples: Sequence[Example], model: ModelConfig, train: TrainConfig, *, mask: int = 0) -> None:
+        self.examples, self.model, self.train, self.mask = examples, model, train, mask  # mask: the piece
         self.costs = np.array([self._cost(example) for example in examples])  # pieces encoded
 
     def batches(self, epoch: int) -> list[IntArray]:
@@ -61,6 +61,10 @@ class Sampler:
         example = self.examples[number]
         if rng.random() < self.train.tag_dropout:
             example = example.without_tags()
+        if self.train.word_dropout:
+            hidden = rng.random(example.features.n_words + 1) < self.train.word_dropout
+            hidden[ROOT] = False
+            example = example.masked(hidden, self.mask)
         steps = self._steps(example, rng)
         is_graph_model = self.model.graph_input and self.model.input == "sentence"
         explores = is_graph_model and rng.random() < self.train.explore
