@@ -6,10 +6,10 @@ A model on disk is a directory: config.json, labels.json, tokenizer.json, model.
 import json
 import os
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import torch
@@ -19,6 +19,7 @@ from graph2graph import conllu, pretrained
 from graph2graph.config import Config, EncoderConfig, read_json
 from graph2graph.conllu import Sentence
 from graph2graph.decoding import constraints
+from graph2graph.decoding.beam import beam_search
 from graph2graph.decoding.greedy import Given, Options, Work, greedy
 from graph2graph.encoder import GraphEncoder
 from graph2graph.errors import DataError
@@ -26,7 +27,7 @@ from graph2graph.models.features import Features, Featurizer
 from graph2graph.models.inputs import state_length
 from graph2graph.models.model import ParserModel, encoder_config
 from graph2graph.pieces import Pieces
-from graph2graph.transitions import NO_NODE, Action, States
+from graph2graph.transitions import NO_NODE, Action, IntArray
 
 WINDOW = 1024  # sentences looked at ahead, so that those of like length are parsed together
 TOGETHER = 4  # batches decoded in step
@@ -74,6 +75,17 @@ class Vocabulary(NamedTuple):
         if root not in labels:
             raise DataError(f"{path}: root: expected one of the labels, found {root!r}")
         return cls(labels, tags, root)
+
+
+T = TypeVar("T")
+
+
+class Candidate(NamedTuple):
+    """One of the trees found for a sentence."""
+
+    sentence: Sentence
+    score: float  # the log probability of the actions and labels that made it
+    share: float  # of its probability in that of all trees found
 
 
 class Parser:
@@ -160,6 +172,7 @@ class Parser:
         tags: bool = True,
         batch_tokens: int | None = None,
         reencode: float | None = None,
+        beam: int = 1,
         keep_arcs: bool = False,
         probabilities: bool = False,
         work: Work | None = None,
@@ -167,13 +180,68 @@ class Parser:
         """The same sentences with their trees, in the order they came, as they come.
 
         tags: whether theirs are used. batch_tokens: pieces encoded at once. reencode: the threshold of adaptive decoding.
-        keep_arcs: heads and labels that a sentence has stay. probabilities: those of each arc and its label go to MISC, as
-        ArcP and LabelP. `work` is filled with what was done.
+        beam: how many hypotheses are followed. keep_arcs: heads and labels that a sentence has stay. probabilities: those
+        of each arc and its label go to MISC, as ArcP and LabelP. `work` is filled with what was done.
         """
+        if beam > 1:
+            if keep_arcs or probabilities:
+                raise DataError("a beam goes with neither given arcs nor probabilities")
+            for found in self.nbest(
+                sentences, beam, tags=tags, batch_tokens=batch_tokens, reencode=reencode, work=work
+            ):
+                yield found[0].sentence
+            return
+
+        def decoded(some: list[Sentence], features: list[Features], options: Options) -> Iterator[Sentence]:
+            given = [self._given(sentence) for sentence in some] if keep_arcs else None
+            done = Work(decisions=[] if probabilities else None)
+            states = greedy(self.model, features, options, given=given, work=done)
+            if work is not None:
+                work.add(done)
+            trees = self._with_trees(some, states.heads, states.labels, keep_labels=keep_arcs)
+            return _with_probabilities(trees, done) if probabilities else trees
+
+        yield from self._in_windows(sentences, decoded, self._options(reencode, batch_tokens), tags=tags)
+
+    def nbest(
+        self,
+        sentences: Iterable[Sentence],
+        beam: int,
+        *,
+        tags: bool = True,
+        batch_tokens: int | None = None,
+        reencode: float | None = None,
+        work: Work | None = None,
+    ) -> Iterator[list[Candidate]]:
+        """The best trees of each sentence that a beam of this width finds, the best first, in the order they came."""
+
+        def decoded(some: list[Sentence], features: list[Features], options: Options) -> Iterator[list[Candidate]]:
+            for sentence, found in zip(some, beam_search(self.model, features, beam, options, work=work), strict=True):
+                heads, labels = [one.heads for one in found], [one.labels for one in found]
+                trees = self._with_trees([sentence] * len(found), heads, labels)
+                yield [Candidate(tree, one.score, one.share) for tree, one in zip(trees, found, strict=True)]
+
+        yield from self._in_windows(sentences, decoded, self._options(reencode, batch_tokens), tags=tags, each=beam)
+
+    def _options(self, reencode: float | None, batch_tokens: int | None) -> Options:
         decode = self.config.decode
-        options = Options(decode.reencode if reencode is None else reencode, batch_tokens or decode.batch_tokens)
-        # a sentence model holds many sentences and encodes some at a time; a state model encodes all it holds
-        room = options.batch_tokens * (1 if self.config.model.input == "state" else TOGETHER)
+        return Options(decode.reencode if reencode is None else reencode, batch_tokens or decode.batch_tokens)
+
+    def _in_windows(
+        self,
+        sentences: Iterable[Sentence],
+        decoded: Callable[[list[Sentence], list[Features], Options], Iterable[T]],
+        options: Options,
+        *,
+        tags: bool,
+        each: int = 1,
+    ) -> Iterator[T]:
+        """What is decoded of a stream of sentences, in their order; those of like length in a window are decoded together.
+
+        A sentence model holds many sentences and encodes some at a time; a state model encodes all it holds.
+        each: the room that one sentence takes, in sentences.
+        """
+        room = options.batch_tokens * (1 if self.config.model.input == "state" else TOGETHER) // each
         stream = iter(sentences)
         while window := list(islice(stream, WINDOW)):
             features = [self.featurizer(sentence) for sentence in window]
@@ -182,17 +250,11 @@ class Parser:
             for sentence, feature in zip(window, features, strict=True):
                 if self._is_long(feature):
                     _warn_long(sentence, self.config.model.encoder)
-            parsed: dict[int, Sentence] = {}
+            results: dict[int, T] = {}
             for batch in _batches(features, room):
-                some = [window[number] for number in batch]
-                given = [self._given(sentence) for sentence in some] if keep_arcs else None
-                done = Work(decisions=[] if probabilities else None)
-                states = greedy(self.model, [features[n] for n in batch], options, given=given, work=done)
-                trees = self._with_trees(some, states, keep_labels=keep_arcs)
-                parsed |= zip(batch, _with_probabilities(trees, done) if probabilities else trees, strict=True)
-                if work is not None:
-                    work.add(done)
-            yield from (parsed[number] for number in range(len(window)))
+                found = decoded([window[n] for n in batch], [features[n] for n in batch], options)
+                results |= zip(batch, found, strict=True)
+            yield from (results[number] for number in range(len(window)))
 
     def _given(self, sentence: Sentence) -> Given:
         """The heads and labels that a sentence has."""
@@ -204,15 +266,21 @@ class Parser:
         labels = [NO_NODE, *(self.label_ids.get(label, NO_NODE) for label in sentence.deprels)]
         return Given(np.array(heads), np.array(labels))
 
-    def _with_trees(self, sentences: Sequence[Sentence], states: States, *, keep_labels: bool) -> Iterator[Sentence]:
-        """The sentences with the trees of these states."""
-        names = self.vocabulary.labels
-        for row, sentence in enumerate(sentences):
+    def _with_trees(
+        self,
+        sentences: Sequence[Sentence],
+        heads: Iterable[IntArray],
+        labels: Iterable[IntArray],
+        *,
+        keep_labels: bool = False,
+    ) -> Iterator[Sentence]:
+        """The sentences with these trees: head and label of nodes 0..n each, and whatever follows."""
+        for sentence, tree, numbers in zip(sentences, heads, labels, strict=True):
             nodes = slice(1, len(sentence) + 1)
-            labels = [names[label] for label in states.labels[row, nodes].tolist()]
+            names = [self.vocabulary.labels[label] for label in numbers[nodes].tolist()]
             if keep_labels:  # one that the model does not know stays as it is
-                labels = [new if old == "_" else old for new, old in zip(labels, sentence.deprels, strict=True)]
-            yield sentence.with_tree(states.heads[row, nodes].tolist(), labels)
+                names = [new if old == "_" else old for new, old in zip(names, sentence.deprels, strict=True)]
+            yield sentence.with_tree(tree[nodes].tolist(), names)
 
     def _is_long(self, feature: Features) -> bool:
         """Whether the encoder is too short for a sentence, so that it is seen in parts."""
