@@ -283,3 +283,53 @@ def test_mistakes(g2g: Run, model: Path, full: Path, tmp_path: Path) -> None:
         assert done.code == 1, message
         assert message in done.err
         assert len(done.err.strip().splitlines()) == 1
+
+
+# ---------------------------------------------------------------------------------------------------- how it is decoded
+
+
+def test_how_to_decode(g2g: Run, full: Path, tmp_path: Path) -> None:
+    given = tmp_path / "in.conllu"
+    given.write_bytes(TOY.read_bytes())
+
+    def run(*how: object) -> str:
+        done = g2g("parse", "--model", full, given, *how)
+        assert done.code == 0, done.err
+        return str(done.out)
+
+    plain = run()
+    assert run("--reencode", "exact") == run("--reencode", "1.5") == run("--beam", 1) == plain
+    list(conllu.read(io.StringIO(run("--reencode", "0"))))
+    assert run("--reencode", "adaptive") == run("--reencode", "0.9")
+    assert run("--keep-arcs") == TOY.read_text()
+    for tags in ("keep", "predict"):
+        rows = [line.split("\t") for line in run("--probabilities", "--tags", tags).splitlines() if line[:1].isdigit()]
+        assert all("ArcP=" in row[conllu.MISC] and "LabelP=" in row[conllu.MISC] for row in rows)
+    list(conllu.read(io.StringIO(run("--beam", 4))))
+
+
+@pytest.mark.parametrize(
+    ("how", "message"),
+    [
+        (["--reencode", "often"], "expected exact, adaptive or a number"),
+        (["--reencode", "-1"], "expected exact, adaptive or a number"),
+        (["--reencode", "nan"], "expected exact, adaptive or a number"),
+        (["--beam", "0"], "beam"),
+        (["--beam", "2", "--keep-arcs"], "--beam goes with neither"),
+    ],
+)
+def test_how_not_to_decode(g2g: Run, full: Path, how: list[str], message: str) -> None:
+    done = g2g("parse", "--model", full, TOY, *how)
+    assert done.code == 2
+    assert message in " ".join(done.err.replace("│", " ").split())
+
+
+@pytest.mark.parametrize(("heads", "message"), [((2, 1), "ring"), ((0, 0), "sentence ring: no tree has these arcs")])
+def test_arcs_of_no_tree_are_told(g2g: Run, full: Path, tmp_path: Path, heads: tuple[int, int], message: str) -> None:
+    given = tmp_path / "in.conllu"
+    rows = [f"{i}\tx\t_\t_\t_\t_\t{head}\t_\t_\t_\n" for i, head in enumerate(heads, 1)]
+    given.write_text("# sent_id = ring\n" + "".join(rows) + "\n")
+    done = g2g("parse", "--model", full, given, "--keep-arcs")
+    assert done.code == 1
+    assert message in done.err
+    assert "Traceback" not in done.err

@@ -132,6 +132,7 @@ class DecodeConfig(_Frozen):
 
     batch_tokens: int = Field(4096, ge=1)  # pieces encoded at once, padding counted
     reencode: float = Field(math.inf, ge=0)  # encode again when the best action is less probable; inf: always, exactly
+    adaptive: float = Field(0.9, ge=0)  # the number that `adaptive` stands for
 
 
 class Config(_Frozen):

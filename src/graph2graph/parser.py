@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple, TypedDict, TypeVar
 
 import numpy as np
 import torch
@@ -78,6 +78,16 @@ class Vocabulary(NamedTuple):
 
 
 T = TypeVar("T")
+
+
+class ParseOptions(TypedDict, total=False):
+    """How to parse; see `Parser.parse`."""
+
+    batch_tokens: int | None
+    reencode: float | None
+    beam: int
+    keep_arcs: bool
+    probabilities: bool
 
 
 class Candidate(NamedTuple):

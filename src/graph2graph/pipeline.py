@@ -9,12 +9,12 @@ import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain, islice, tee
-from typing import Literal
+from typing import Literal, Unpack
 
-from graph2graph import catalogue, text
+from graph2graph import catalogue, conllu, text
 from graph2graph.conllu import Sentence
 from graph2graph.errors import DataError
-from graph2graph.parser import Parser
+from graph2graph.parser import ParseOptions, Parser
 from graph2graph.text import TextModel
 
 # Which tags the parser sees: those of the sentences, those of the text model, or none.
@@ -78,13 +78,16 @@ class Pipeline:
                 yield Document(raw, list(islice(parsed, len(sentences))))
 
     def parse(
-        self, sentences: Iterable[Sentence], *, tags: Tags = "keep", batch_tokens: int | None = None
+        self, sentences: Iterable[Sentence], *, tags: Tags = "keep", **how: Unpack[ParseOptions]
     ) -> Iterator[Sentence]:
-        """The same sentences with their trees: HEAD and DEPREL change and nothing else, whichever tags the parser sees."""
+        """The same sentences with their trees: HEAD and DEPREL change and nothing else, whichever tags the parser sees.
+
+        With probabilities, MISC changes too.
+        """
         if tags != "predict":
-            yield from self.parser.parse(sentences, batch_tokens=batch_tokens, tags=tags == "keep")
+            yield from self.parser.parse(sentences, tags=tags == "keep", **how)
             return
         given, seen = tee(sentences)
-        parsed = self.parser.parse(self.text_model.tagged(seen), batch_tokens=batch_tokens)
-        for tree, sentence in zip(parsed, given, strict=True):
-            yield sentence.with_tree(tree.heads, tree.deprels)
+        for tree, sentence in zip(self.parser.parse(self.text_model.tagged(seen), **how), given, strict=True):
+            misc = tree.column(conllu.MISC)
+            yield sentence.with_tree(tree.heads, tree.deprels).with_columns({conllu.MISC: misc})

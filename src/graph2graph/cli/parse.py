@@ -3,6 +3,7 @@
 import io
 import itertools
 import json
+import math
 import os
 import sys
 import warnings
@@ -19,6 +20,7 @@ from graph2graph.conllu import Sentence
 from graph2graph.errors import DataError
 
 if TYPE_CHECKING:
+    from graph2graph.parser import ParseOptions
     from graph2graph.pipeline import Pipeline
 
 
@@ -77,6 +79,17 @@ def parse(
     ),
     presegmented: bool = typer.Option(False, "--presegmented", help="Raw text has a sentence a line."),
     ranges: bool = typer.Option(False, "--ranges", help="Write to MISC where in the raw text a token is: TokenRange."),
+    reencode: str = typer.Option(
+        None,
+        metavar="exact|adaptive|NUMBER",
+        help="Graph models: encode again after every arc (exact), or only when the best action is less probable than NUMBER; "
+        "0 encodes each sentence once. adaptive is the model's own number. Default: as the model says.",
+    ),
+    beam: int = typer.Option(1, min=1, help="Hypotheses followed for each sentence; 1 is greedy."),
+    keep_arcs: bool = typer.Option(False, "--keep-arcs", help="Heads and labels that are in the input stay."),
+    probabilities: bool = typer.Option(
+        False, "--probabilities", help="Write to MISC how probable each arc (ArcP) and its label (LabelP) was."
+    ),
     batch_tokens: int = typer.Option(None, min=1, help="Pieces encoded at once; the trees do not depend on it."),
     threads: int = typer.Option(None, min=1, help="Threads of one process; default: all cores."),
 ) -> None:
@@ -94,6 +107,8 @@ def parse(
     echo "The dog barks ." | g2g parse --model DIR --input horizontal --output json -
     """
     inputs = _inputs(files or [], text, input_format)
+    if beam > 1 and (keep_arcs or probabilities):
+        raise typer.BadParameter("--beam goes with neither --keep-arcs nor --probabilities")
     import torch
 
     from graph2graph.pipeline import Pipeline
@@ -102,14 +117,35 @@ def parse(
         torch.set_num_threads(threads)
     pipeline = Pipeline.load(model)
     ranges = ranges or output_format is OutputChoice.JSON
-    reader = Reader(pipeline, tags, presegmented=presegmented, ranges=ranges)
+    reader = Reader(pipeline, tags, presegmented=presegmented, ranges=ranges, heads=keep_arcs)
     with warnings.catch_warnings(), output(target) as stream:
         warnings.showwarning = _note
-        _write(reader.parsed(inputs, batch_tokens), output_format, stream)
+        how: ParseOptions = {
+            "batch_tokens": batch_tokens,
+            "reencode": _threshold(reencode, pipeline),
+            "beam": beam,
+            "keep_arcs": keep_arcs,
+            "probabilities": probabilities,
+        }
+        _write(reader.parsed(inputs, how), output_format, stream)
 
 
 def _note(message: Warning | str, *_: object, **__: object) -> None:
     print(f"g2g: {message}", file=sys.stderr)
+
+
+def _threshold(given: str | None, pipeline: "Pipeline") -> float | None:
+    """The number that --reencode stands for."""
+    named = {"exact": math.inf, "adaptive": pipeline.parser.config.decode.adaptive}
+    if given is None or given in named:
+        return None if given is None else named[given]
+    try:
+        number = float(given)
+    except ValueError:
+        number = -1.0
+    if not number >= 0:
+        raise typer.BadParameter("expected exact, adaptive or a number from 0 up", param_hint="--reencode")
+    return number
 
 
 def _inputs(files: list[Path], text: str | None, written: InputChoice | None) -> list[Input]:
@@ -130,15 +166,18 @@ def _format_of(file: Path) -> InputChoice:
 class Reader:
     """Reads sentences and has them parsed, each input with the tags that it asks for."""
 
-    def __init__(self, pipeline: "Pipeline", tags: TagsChoice | None, *, presegmented: bool, ranges: bool) -> None:
+    def __init__(
+        self, pipeline: "Pipeline", tags: TagsChoice | None, *, presegmented: bool, ranges: bool, heads: bool
+    ) -> None:
         self.pipeline, self.tags, self.presegmented, self.ranges = pipeline, tags, presegmented, ranges
+        self.check: conllu.Check = "forest" if heads else "columns"
         self.ids = itertools.count(1)  # of the sentences of raw text, over all files
 
-    def parsed(self, inputs: Iterable[Input], batch_tokens: int | None) -> Iterator[Sentence]:
+    def parsed(self, inputs: Iterable[Input], how: "ParseOptions") -> Iterator[Sentence]:
         """The sentences of all inputs with their trees; neighbours that see like tags are parsed in one stream."""
         for tags, group in itertools.groupby(inputs, self._seen_tags):
             sentences = itertools.chain.from_iterable(map(self._read, group))
-            yield from self.pipeline.parse(sentences, tags=tags.value, batch_tokens=batch_tokens)
+            yield from self.pipeline.parse(sentences, tags=tags.value, **how)
 
     def _tags(self, written: InputChoice) -> TagsChoice:
         """The tags asked for."""
@@ -155,7 +194,7 @@ class Reader:
 
     def _read(self, given: Input) -> Iterator[Sentence]:
         if given.written is InputChoice.CONLLU:
-            return conllu.read(given.given, check="columns")
+            return conllu.read(given.given, check=self.check)
         is_tagged = self._tags(given.written) is TagsChoice.PREDICT
         if given.written is InputChoice.TEXT:
             from graph2graph.text import LIMIT
