@@ -380,6 +380,14 @@ def test_a_time_limit_is_kept(tmp_path: Path) -> None:
     assert 8 < result["seconds"] < 20
 
 
+def test_even_without_time_for_a_step_there_is_a_model(tmp_path: Path) -> None:
+    run(*RUN, "-o", str(tmp_path / "model"), "--time-limit", "1s")
+    result = json.loads((tmp_path / "model" / "run.json").read_text())
+    assert result["finished"]
+    assert result["steps"] <= 1
+    Parser.load(tmp_path / "model")
+
+
 # ---------------------------------------------------------------------- states off the gold path
 
 

@@ -114,6 +114,8 @@ class Trainer:
                 break
         if not self.processes.is_first:
             return None
+        if self.best < 0:  # there was no time for a single step
+            self._score(self.plan)
         if self.scores is None:  # of the best model on all of the development set
             best = Parser.load(self.output)
             best.model.to(self.processes.device)

@@ -20,7 +20,7 @@ from graph2graph.transitions import IntArray
 N_TIMED = 6  # batches
 SCORING_SHARE = 0.1  # of the time, for scoring between the first and the last epoch
 RESERVE = 0.04  # of the time, for what takes longer than expected
-FORWARD_SHARE = 0.45  # what decoding takes a piece, of what training takes
+FORWARD_SHARE = 0.35  # what decoding takes a piece, of what training takes
 MIN_SCORED = 200  # sentences
 FINISH_SECONDS = 3.0  # to load the best model, draw the curve, write the card
 
