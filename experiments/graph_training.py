@@ -2,7 +2,7 @@
 
     python experiments/graph_training.py [NAME…] [--every 6] [--minutes 12] [--workers 2]
 
-Every third (or sixth …) sentence of English-EWT train, MiniLM-L6, one seed; each model is then scored on every second sentence of dev, with
+Every nth sentence of English-EWT train, MiniLM-L6, one seed; each model is then scored on every second sentence of dev, with
 its graph as built, withheld and with gold arcs, and without tags. Runs that are done are skipped. Results go to
 experiments/results/graph-training.json; docs/design/graph-training.md says what they mean.
 """
