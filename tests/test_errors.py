@@ -1,0 +1,120 @@
+"""Error analysis against an independent computation: straight from the definitions, arc by arc, on real system output."""
+
+import random
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from graph2graph import conllu, scoring
+from graph2graph.analysis.errors import Errors, errors, rer
+from graph2graph.conllu import Sentence
+from strategies import random_tree, reattached, trees
+
+LABELS = ["nsubj", "obj", "obl", "nmod:poss", "nmod", "punct"]
+
+
+def sentence_with(heads: list[int], labels: list[str]) -> Sentence:
+    words = Sentence.from_words([f"w{i}" for i in range(len(heads))])
+    return words.with_tree(heads, ["root" if head == 0 else label for head, label in zip(heads, labels, strict=True)])
+
+
+def perturbed(gold: list[Sentence], seed: int) -> list[Sentence]:
+    """Other trees over the same words, not too different."""
+    rng = random.Random(seed)
+    found = []
+    for one in gold:
+        heads = reattached(one.tree, rng.randrange(4), rng) if len(one) > 3 else one.tree
+        labels = [rng.choice(LABELS) if rng.random() < 0.2 else label for label in one.deprels]
+        labels = [
+            "root" if head == 0 else "dep" if label == "root" else label
+            for head, label in zip(heads, labels, strict=True)
+        ]
+        found.append(one.with_tree(heads, labels))
+    return found
+
+
+def slow(gold: list[Sentence], system: list[Sentence]) -> dict[str, dict[str, tuple[float, float]]]:
+    """Recall and precision of every bin, word for word from the definitions."""
+
+    def depth(heads: list[int], word: int) -> int:
+        return 0 if heads[word - 1] == 0 else 1 + depth(heads, heads[word - 1])
+
+    def dominates(heads: list[int], over: int, under: int) -> bool:
+        return over == under or (under != 0 and dominates(heads, over, heads[under - 1]))
+
+    def bins(one: Sentence, word: int) -> dict[str, str]:
+        heads = one.tree
+        head = heads[word - 1]
+        length, distance = abs(head - word), depth(heads, word)
+        between = range(min(head, word) + 1, max(head, word))
+        n = len(heads)
+        return {
+            "by_length": "ROOT" if head == 0 else str(length) if length < 10 else "≥10",
+            "by_distance": "ROOT" if head == 0 else str(distance) if distance < 10 else "≥10",
+            "by_label": one.deprels[word - 1].split(":")[0],
+            "by_projectivity": "projective" if all(dominates(heads, head, b) for b in between) else "non-projective",
+            "by_sentence_length": "≥50" if n >= 50 else f"{max(n // 10 * 10, 1)}–{n // 10 * 10 + 9}",
+        }
+
+    counts: Counter[tuple[str, str, str]] = Counter()
+    for a, b in zip(gold, system, strict=True):
+        for word in range(1, len(a) + 1):
+            right = a.heads[word - 1] == b.heads[word - 1]
+            right = right and a.deprels[word - 1].split(":")[0] == b.deprels[word - 1].split(":")[0]
+            for side, one in (("gold", a), ("system", b)):
+                for kind, name in bins(one, word).items():
+                    counts[kind, name, side] += 1
+                    counts[kind, name, f"{side} right"] += right
+    result: dict[str, dict[str, tuple[float, float]]] = {}
+    for kind, name, _ in list(counts):
+        shares = []
+        for side in ("gold", "system"):
+            total = counts[kind, name, side]
+            shares.append(100 * counts[kind, name, f"{side} right"] / total if total else 0.0)
+        result.setdefault(kind, {})[name] = (shares[0], shares[1])
+    return result
+
+
+def check(gold: list[Sentence], system: list[Sentence]) -> Errors:
+    found, expected = errors(gold, system), slow(gold, system)
+    for kind, by_name in expected.items():
+        bins = getattr(found, kind)
+        assert {name for name, one in bins.items() if one.gold or one.system} == set(by_name)
+        for name, (recall, precision) in by_name.items():
+            assert bins[name].recall == pytest.approx(recall)
+            assert bins[name].precision == pytest.approx(precision)
+            f = 2 * recall * precision / (recall + precision) if recall + precision else 0
+            assert bins[name].f == pytest.approx(f)
+    n_words = sum(map(len, gold))
+    assert sum(one.gold for one in found.by_length.values()) == n_words
+    n_right = sum(one.found for one in found.by_label.values())
+    assert 100 * n_right / n_words == pytest.approx(scoring.score(gold, system).las)
+    assert found.patterns.total() == n_words - n_right
+    assert sum(n for (a, b), n in found.confusion.items() if a == b) == n_right
+    return found
+
+
+@given(st.lists(trees(max_size=14), min_size=1, max_size=4), st.integers(0, 1000))
+def test_random_trees(heads: list[list[int]], seed: int) -> None:
+    rng = random.Random(seed)
+    gold = [sentence_with(one, [rng.choice(LABELS) for _ in one]) for one in heads]
+    check(gold, [sentence_with(random_tree(len(one), rng), [rng.choice(LABELS) for _ in one]) for one in heads])
+
+
+@pytest.mark.parametrize("treebank", ["en_ewt", "eu_bdt"])
+def test_real_treebanks(treebank: str, treebanks: Path) -> None:
+    files = sorted((treebanks / treebank).glob("*.conllu"))
+    if not files:
+        pytest.skip(f"{treebank} is not there")
+    gold = [one for one in conllu.read(files[0]) if len(one) < 120][:300]
+    found = check(gold, perturbed(gold, 1))
+    pattern, count = found.patterns.most_common(1)[0]
+    assert count >= len(found.examples[pattern]) > 0
+
+
+def test_relative_error_reduction() -> None:
+    assert rer(58.60, 68.62) == pytest.approx(-31.9, abs=0.05)  # the paper's, for acomp
+    assert rer(100, 100) == 0
