@@ -11,6 +11,7 @@ import sys
 import typer
 
 from graph2graph import __version__
+from graph2graph.cli.analyze import analyze
 from graph2graph.cli.draw import draw
 from graph2graph.cli.evaluate import evaluate
 from graph2graph.cli.models import models
@@ -44,7 +45,7 @@ def _options(
     del version  # handled by its callback
 
 
-for command in (parse, train, train_text, draw, evaluate, oracle, validate, models):
+for command in (parse, train, train_text, evaluate, analyze, draw, oracle, validate, models):
     app.command()(command)
 
 

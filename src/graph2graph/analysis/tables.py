@@ -1,0 +1,152 @@
+"""A comparison of systems as tables: Markdown, CSV and HTML from the same cells."""
+
+import csv
+import html
+import io
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from graph2graph import scoring
+from graph2graph.analysis.errors import Bin, Errors, rer
+from graph2graph.analysis.significance import Difference
+
+N_PATTERNS, N_CONFUSIONS = 20, 20
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of cells under a header; the first column is text, the others mostly numbers."""
+
+    name: str  # of its files
+    title: str
+    header: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    note: str = ""
+
+    def markdown(self) -> str:
+        """For the docs."""
+        lines = [f"## {self.title}", "", *([self.note, ""] if self.note else [])]
+        lines += [_line(self.header), "|" + "---|" * len(self.header), *(_line(row) for row in self.rows)]
+        return "\n".join(lines) + "\n"
+
+    def csv(self) -> str:
+        """For a spreadsheet."""
+        stream = io.StringIO()
+        csv.writer(stream, lineterminator="\n").writerows([self.header, *self.rows])
+        return stream.getvalue()
+
+    def html(self) -> str:
+        """For the report."""
+        head = "".join(f"<th>{html.escape(cell)}</th>" for cell in self.header)
+        rows = "".join(
+            "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>\n" for row in self.rows
+        )
+        note = f"<p>{html.escape(self.note)}</p>" if self.note else ""
+        return f"<table><thead><tr>{head}</tr></thead><tbody>\n{rows}</tbody></table>{note}"
+
+
+def _line(cells: Sequence[str]) -> str:
+    escaped = (cell.replace("|", "\\|").replace("\n", " ") for cell in cells)
+    return "| " + " | ".join(escaped) + " |"
+
+
+def scores_table(scores: Mapping[str, scoring.Scores]) -> Table:
+    """UAS and LAS and what goes with them."""
+    rows = [
+        [name, *(f"{getattr(s, key):.2f}" for key in ("uas", "las", "clas", "ucm", "lcm"))]
+        for name, s in scores.items()
+    ]
+    return Table("scores", "Scores", ["system", "UAS", "LAS", "CLAS", "UCM", "LCM"], rows)
+
+
+def significance_table(first: str, differences: Mapping[str, Difference]) -> Table:
+    """Every other system against the first."""
+    rows = [
+        [name, f"{found.points:+.2f}", f"{found.bootstrap:.4f}", f"{found.randomisation:.4f}"]
+        for name, found in differences.items()
+    ]
+    note = (
+        "Bootstrap: the share of draws in which the system is not better than the first (one-sided). "
+        "Randomisation: how often trees exchanged at random differ as much (two-sided)."
+    )
+    header = ["system", f"LAS minus that of {first}", "paired bootstrap", "approximate randomisation"]
+    return Table("significance", f"Against {first}", header, rows, note)
+
+
+def bins_table(name: str, title: str, systems: Mapping[str, Mapping[str, Bin]], *, sizes: bool = True) -> Table:
+    """Labelled F in each bin, a system a row; then how many arcs each has in the bins, and the gold trees."""
+    bins = list(next(iter(systems.values())))
+    rows = [[system, *(_share(table[b]) for b in bins)] for system, table in systems.items()]
+    if sizes:
+        rows += [[f"{system}: arcs", *(str(table[b].system) for b in bins)] for system, table in systems.items()]
+        rows.append(["gold: arcs", *(str(next(iter(systems.values()))[b].gold) for b in bins)])
+    return Table(name, title, ["labelled F", *bins], rows)
+
+
+def sentences_table(systems: Mapping[str, Mapping[str, Bin]]) -> Table:
+    """LAS by the length of the sentence."""
+    bins = list(next(iter(systems.values())))
+    rows = [
+        [system, *(f"{table[b].recall:.2f}" if table[b].gold else "–" for b in bins)]
+        for system, table in systems.items()
+    ]
+    rows.append(["gold: words", *(str(next(iter(systems.values()))[b].gold) for b in bins)])
+    return Table("sentence_length", "LAS by sentence length", ["LAS", *bins], rows)
+
+
+def labels_table(systems: Mapping[str, Mapping[str, Bin]]) -> Table:
+    """Labelled F by the label; of all but the first system also the relative error reduction against that."""
+    first, *others = systems
+    labels = sorted({label for table in systems.values() for label in table})
+    rows = []
+    for label in labels:
+        bins = {system: table.get(label, Bin()) for system, table in systems.items()}
+        cells = [f"{bins[first].f:.2f}"]
+        cells += [f"{bins[other].f:.2f} ({rer(bins[other].f, bins[first].f):+.1f} %)" for other in others]
+        rows.append([label, *cells, str(bins[first].gold)])
+    note = (
+        f"In brackets the relative error reduction against {first}: (F - F of {first}) / (100 - F of {first})."
+        if others
+        else ""
+    )
+    return Table("dependency_type", "Labelled F by dependency type", ["label", *systems, "gold arcs"], rows, note)
+
+
+def confusion_table(name: str, errors: Errors) -> Table:
+    """The labels that are most often taken for others where the head is right."""
+    pairs = [(pair, n) for pair, n in errors.confusion.most_common() if pair[0] != pair[1]][:N_CONFUSIONS]
+    totals = {label: sum(n for (gold, _), n in errors.confusion.items() if gold == label) for (label, _), _ in pairs}
+    rows = [[g, s, str(n), f"{100 * n / totals[g]:.1f} %"] for (g, s), n in pairs]
+    note = "Of words whose head is right; the share is of all words with that head right and that gold label."
+    header = ["gold label", "label", "words", "share"]
+    return Table(f"confusion_{_slug(name)}", f"Labels taken for others: {name}", header, rows, note)
+
+
+def patterns_table(name: str, errors: Errors) -> Table:
+    """The most frequent kinds of errors, each with an example."""
+    rows = []
+    for pattern, n in errors.patterns.most_common(N_PATTERNS):
+        example = errors.examples[pattern][0]
+        rows.append(
+            [
+                str(n),
+                f"{pattern.gold_label} → {pattern.system_label}",
+                pattern.tag,
+                f"{pattern.gold_head} → {pattern.system_head}",
+                pattern.heads,
+                f"{example.word}: {example.gold_head} → {example.system_head}",
+                f"{example.text} ({example.sent_id})" if example.sent_id else example.text,
+            ]
+        )
+    header = ["words", "label", "word", "head", "system's head", "for instance", "in"]
+    return Table(f"patterns_{_slug(name)}", f"The {N_PATTERNS} most frequent errors: {name}", header, rows)
+
+
+def _share(one: Bin) -> str:
+    return f"{one.f:.2f}" if one.gold or one.system else "–"
+
+
+def _slug(name: str) -> str:
+    """A name that any file system takes."""
+    return re.sub(r"[^\w.+-]", "_", name)
