@@ -333,3 +333,14 @@ def test_arcs_of_no_tree_are_told(g2g: Run, full: Path, tmp_path: Path, heads: t
     assert done.code == 1
     assert message in done.err
     assert "Traceback" not in done.err
+
+
+def test_workers_give_the_same_in_the_same_order(g2g: Run, full: Path, tmp_path: Path) -> None:
+    given = tmp_path / "in.conllu"
+    conllu.write(list(conllu.read(TOY)) * 100, given)
+    one, two = (g2g("parse", "--model", full, given, "--workers", n, "--reencode", 0) for n in (1, 2))
+    assert one.code == two.code == 0
+    assert one.out == two.out
+    for tags in ("predict", "none"):
+        text = [g2g("parse", "--model", full, TOY, "--workers", n, "--tags", tags).out for n in (1, 2)]
+        assert text[0] == text[1]

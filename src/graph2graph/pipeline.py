@@ -9,6 +9,7 @@ import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain, islice, tee
+from pathlib import Path
 from typing import Literal, Unpack
 
 from graph2graph import catalogue, conllu, text
@@ -37,8 +38,9 @@ class Document:
 class Pipeline:
     """A parser and, if there is one, the text model that goes before it."""
 
-    def __init__(self, parser: Parser, text_model: TextModel | None = None, *, name: str = "this model") -> None:
-        self.parser, self.name = parser, name
+    def __init__(self, parser: Parser, text_model: TextModel | None = None, *, directory: Path | None = None) -> None:
+        self.parser, self.directory = parser, directory
+        self.name = "this model" if directory is None else str(directory)
         self._text_model = text_model
 
     @classmethod
@@ -47,7 +49,7 @@ class Pipeline:
         directory = catalogue.find(model)
         file = directory / text.FILE_NAME
         text_model = TextModel.load(file) if file.exists() else None
-        return cls(Parser.load(directory), text_model, name=str(directory))
+        return cls(Parser.load(directory), text_model, directory=directory)
 
     @property
     def has_text_model(self) -> bool:
@@ -78,16 +80,25 @@ class Pipeline:
                 yield Document(raw, list(islice(parsed, len(sentences))))
 
     def parse(
-        self, sentences: Iterable[Sentence], *, tags: Tags = "keep", **how: Unpack[ParseOptions]
+        self, sentences: Iterable[Sentence], *, tags: Tags = "keep", workers: int = 1, **how: Unpack[ParseOptions]
     ) -> Iterator[Sentence]:
         """The same sentences with their trees: HEAD and DEPREL change and nothing else, whichever tags the parser sees.
 
-        With probabilities, MISC changes too.
+        With probabilities, MISC changes too. Several workers are processes of one thread each.
         """
         if tags != "predict":
-            yield from self.parser.parse(sentences, tags=tags == "keep", **how)
+            yield from self._parsed(sentences, tags == "keep", workers, how)
             return
         given, seen = tee(sentences)
-        for tree, sentence in zip(self.parser.parse(self.text_model.tagged(seen), **how), given, strict=True):
+        for tree, sentence in zip(self._parsed(self.text_model.tagged(seen), True, workers, how), given, strict=True):
             misc = tree.column(conllu.MISC)
             yield sentence.with_tree(tree.heads, tree.deprels).with_columns({conllu.MISC: misc})
+
+    def _parsed(self, sentences: Iterable[Sentence], tags: bool, workers: int, how: ParseOptions) -> Iterator[Sentence]:
+        if workers == 1:
+            return self.parser.parse(sentences, tags=tags, **how)
+        if self.directory is None:
+            raise DataError("workers need a model in a directory, since each loads it for itself")
+        from graph2graph.workers import parse
+
+        return parse(self.directory, sentences, workers, tags=tags, how=how)

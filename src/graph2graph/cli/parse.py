@@ -92,6 +92,7 @@ def parse(
     ),
     batch_tokens: int = typer.Option(None, min=1, help="Pieces encoded at once; the trees do not depend on it."),
     threads: int = typer.Option(None, min=1, help="Threads of one process; default: all cores."),
+    workers: int = typer.Option(1, min=1, help="Processes of one thread each; for many sentences better than threads."),
 ) -> None:
     """Parse text or sentences. Of CoNLL-U input only HEAD and DEPREL change, whatever --tags is.
 
@@ -117,8 +118,9 @@ def parse(
         torch.set_num_threads(threads)
     pipeline = Pipeline.load(model)
     ranges = ranges or output_format is OutputChoice.JSON
-    reader = Reader(pipeline, tags, presegmented=presegmented, ranges=ranges, heads=keep_arcs)
+    reader = Reader(pipeline, tags, workers, presegmented=presegmented, ranges=ranges, heads=keep_arcs)
     with warnings.catch_warnings(), output(target) as stream:
+        warnings.simplefilter("always", UserWarning)
         warnings.showwarning = _note
         how: ParseOptions = {
             "batch_tokens": batch_tokens,
@@ -167,8 +169,16 @@ class Reader:
     """Reads sentences and has them parsed, each input with the tags that it asks for."""
 
     def __init__(
-        self, pipeline: "Pipeline", tags: TagsChoice | None, *, presegmented: bool, ranges: bool, heads: bool
+        self,
+        pipeline: "Pipeline",
+        tags: TagsChoice | None,
+        workers: int = 1,
+        *,
+        presegmented: bool,
+        ranges: bool,
+        heads: bool,
     ) -> None:
+        self.workers = workers
         self.pipeline, self.tags, self.presegmented, self.ranges = pipeline, tags, presegmented, ranges
         self.check: conllu.Check = "forest" if heads else "columns"
         self.ids = itertools.count(1)  # of the sentences of raw text, over all files
@@ -177,7 +187,7 @@ class Reader:
         """The sentences of all inputs with their trees; neighbours that see like tags are parsed in one stream."""
         for tags, group in itertools.groupby(inputs, self._seen_tags):
             sentences = itertools.chain.from_iterable(map(self._read, group))
-            yield from self.pipeline.parse(sentences, tags=tags.value, **how)
+            yield from self.pipeline.parse(sentences, tags=tags.value, workers=self.workers, **how)
 
     def _tags(self, written: InputChoice) -> TagsChoice:
         """The tags asked for."""
