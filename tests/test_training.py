@@ -173,6 +173,13 @@ def test_pretrained_and_new_parameters_learn_at_their_own_rates() -> None:
     assert len(optimiser(parser.model, TrainConfig(one_optimiser=True), pretrained=True).param_groups) == 1
     [all_new] = optimiser(parser.model, TrainConfig(), pretrained=False).param_groups
     assert all_new["lr"] == TrainConfig().scratch_learning_rate
+    composing, _ = tiny_parser("state")
+    rates = {
+        id(p): g["lr"]
+        for g in optimiser(composing.model, TrainConfig(), pretrained=False).param_groups
+        for p in g["params"]
+    }
+    assert {rates[id(p)] for p in composing.model.composition.parameters()} == {TrainConfig().composition_learning_rate}
 
 
 def test_dropout_drops_the_right_share_and_is_repeatable() -> None:

@@ -109,6 +109,7 @@ class TrainConfig(_Frozen):
     learning_rate: float = Field(3e-4, gt=0)  # of pretrained parameters
     new_learning_rate: float = Field(2e-3, gt=0)  # of what is put on a pretrained encoder
     scratch_learning_rate: float = Field(5e-4, gt=0)  # of everything, where the encoder is not pretrained
+    composition_learning_rate: float = Field(1e-4, gt=0)  # of composition, which is applied over and over
     one_optimiser: bool = False  # the same rate, `learning_rate`, for all
     warmup: float = Field(0.05, ge=0, lt=1)  # share of the steps
     weight_decay: float = Field(0.01, ge=0)

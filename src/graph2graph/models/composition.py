@@ -35,6 +35,9 @@ class Composition(nn.Module):
         self.hidden = nn.Linear(3 * width, hidden)
         self.out = nn.Linear(hidden, width)
         nn.init.normal_(self.labels.weight, std=0.02)
+        if skip:  # it starts out changing nothing: each of the many steps would add noise to what the encoder knows
+            nn.init.zeros_(self.out.weight)
+            nn.init.zeros_(self.out.bias)
 
     def start(self, vectors: Tensor) -> Composed:
         """C at the first step: the input embeddings, [S, m, w]."""

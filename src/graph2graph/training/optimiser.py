@@ -10,12 +10,15 @@ from graph2graph.models.model import ParserModel
 def optimiser(model: ParserModel, config: TrainConfig, *, pretrained: bool) -> torch.optim.AdamW:
     """Pretrained parameters learn at `learning_rate`, what is new beside them at `new_learning_rate`, as in the paper.
 
-    Without pretrained ones all learn at `scratch_learning_rate`; with `one_optimiser`, all at `learning_rate`.
+    Without pretrained ones all learn at `scratch_learning_rate`; with `one_optimiser`, all at `learning_rate`. Composition has
+    a rate of its own: it is applied at every step of a sentence, and what it adds grows with each.
     """
     groups: dict[float, list[nn.Parameter]] = {}
     for name, parameter in model.named_parameters():
         if config.one_optimiser:
             rate = config.learning_rate
+        elif name.startswith("composition."):
+            rate = config.composition_learning_rate
         elif not pretrained:
             rate = config.scratch_learning_rate
         else:
