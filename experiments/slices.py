@@ -144,7 +144,7 @@ def main() -> None:
         floors[setting] = baseline(sliced(treebank, "train", N_TRAIN), sliced(treebank, "dev", N_DEV))
     done = results()
     missing = [(s, v) for s in SETTINGS for v in VARIANTS if (s, v) not in done]
-    missing.sort(key=lambda run: -plan_of(*run).minutes)
+    missing.sort(key=lambda run: plan_of(*run).minutes)
     with ThreadPoolExecutor(given.workers) as pool:
         for job in as_completed([pool.submit(train_one, *run) for run in missing]):
             row = job.result()
