@@ -150,6 +150,15 @@ class Sentence:
                 changes[i] = {MISC: "|".join(kept + [f"{key}={value}" for key, value in pairs.items()])}
         return self._with_cells(changes)
 
+    def with_comments(self, comments: Mapping[str, str]) -> "Sentence":
+        """The same sentence with `# key = value` lines put behind its comments."""
+        end = len(self.comments)
+        before = self.lines[end]
+        ending = before[len(before.rstrip("\r\n")) :]
+        new = [f"# {key} = {value}{ending}" for key, value in comments.items()]
+        lines = self.lines[:end] + new + self.lines[end:]
+        return replace(self, lines=lines, row_lines=[line + len(new) for line in self.row_lines])
+
     def with_tags(self, upos: Sequence[str], xpos: Sequence[str]) -> "Sentence":
         """The same sentence with other UPOS and XPOS columns."""
         return self.with_columns({UPOS: upos, XPOS: xpos})

@@ -15,7 +15,8 @@ from typing import Literal, Unpack
 from graph2graph import catalogue, conllu, text
 from graph2graph.conllu import Sentence
 from graph2graph.errors import DataError
-from graph2graph.parser import ParseOptions, Parser
+from graph2graph.parser import BeamOptions, Candidate, ParseOptions, Parser
+from graph2graph.precision import Precision
 from graph2graph.text import TextModel
 
 # Which tags the parser sees: those of the sentences, those of the text model, or none.
@@ -38,18 +39,26 @@ class Document:
 class Pipeline:
     """A parser and, if there is one, the text model that goes before it."""
 
-    def __init__(self, parser: Parser, text_model: TextModel | None = None, *, directory: Path | None = None) -> None:
-        self.parser, self.directory = parser, directory
+    def __init__(
+        self,
+        parser: Parser,
+        text_model: TextModel | None = None,
+        *,
+        directory: Path | None = None,
+        precision: Precision = "fp32",
+    ) -> None:
+        self.parser, self.directory, self.precision = parser, directory, precision
         self.name = "this model" if directory is None else str(directory)
         self._text_model = text_model
 
     @classmethod
-    def load(cls, model: str | os.PathLike[str] = catalogue.DEFAULT) -> "Pipeline":
+    def load(cls, model: str | os.PathLike[str] = catalogue.DEFAULT, *, precision: Precision = "fp32") -> "Pipeline":
         """The pipeline in a model directory, or the shipped one of that name; nothing is looked for elsewhere."""
         directory = catalogue.find(model)
         file = directory / text.FILE_NAME
         text_model = TextModel.load(file) if file.exists() else None
-        return cls(Parser.load(directory), text_model, directory=directory)
+        parser = Parser.load(directory, precision=precision)
+        return cls(parser, text_model, directory=directory, precision=precision)
 
     @property
     def has_text_model(self) -> bool:
@@ -94,6 +103,19 @@ class Pipeline:
             misc = tree.column(conllu.MISC)
             yield sentence.with_tree(tree.heads, tree.deprels).with_columns({conllu.MISC: misc})
 
+    def nbest(
+        self, sentences: Iterable[Sentence], beam: int, *, tags: Tags = "keep", **how: Unpack[BeamOptions]
+    ) -> Iterator[list[Candidate]]:
+        """The best trees of each sentence that a beam of this width finds, the best first."""
+        given, seen = tee(sentences)
+        tagged = self.text_model.tagged(seen) if tags == "predict" else seen
+        found = self.parser.nbest(tagged, beam, tags=tags != "none", **how)
+        for candidates, sentence in zip(found, given, strict=True):
+            yield [
+                one._replace(sentence=sentence.with_tree(one.sentence.heads, one.sentence.deprels))
+                for one in candidates
+            ]
+
     def _parsed(self, sentences: Iterable[Sentence], tags: bool, workers: int, how: ParseOptions) -> Iterator[Sentence]:
         if workers == 1:
             return self.parser.parse(sentences, tags=tags, **how)
@@ -101,4 +123,4 @@ class Pipeline:
             raise DataError("workers need a model in a directory, since each loads it for itself")
         from graph2graph.workers import parse
 
-        return parse(self.directory, sentences, workers, tags=tags, how=how)
+        return parse(self.directory, sentences, workers, tags=tags, how=how, precision=self.precision)

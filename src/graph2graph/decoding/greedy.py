@@ -17,6 +17,7 @@ import torch
 from torch import Tensor
 
 from graph2graph.decoding.constraints import Constraint
+from graph2graph.decoding.drafting import Drafts, drafted
 from graph2graph.models.features import OUTSIDE, Features
 from graph2graph.models.memory import Memory
 from graph2graph.models.model import Encodings, ParserModel
@@ -31,6 +32,9 @@ class Options:
 
     reencode: float = EXACT
     batch_tokens: int = 4096  # pieces encoded at once, padding counted
+    draft_tokens: int = (
+        192  # exact decoding encodes graphs that may come along with what is needed, up to so many pieces
+    )
 
 
 DEFAULT = Options()
@@ -188,6 +192,7 @@ class SentenceSight:
         self.last = np.zeros(len(features), dtype=np.int64)  # the dependent of the last of them
         self.lengths = np.array([feature.n_pieces for feature in features])
         self.encodings = self._room()
+        self.drafts = Drafts()
         self.n_encoded = self.n_pieces = 0
         self.is_first = True  # step
         self._encode(np.arange(len(features)))
@@ -209,7 +214,7 @@ class SentenceSight:
     def take(self, rows: IntArray, states: States) -> None:
         """Go on with copies of some rows, whose states are these."""
         old = self.encodings
-        self.states, self.features = states, [self.features[row] for row in rows.tolist()]
+        self.states, self.features, self.drafts = states, [self.features[row] for row in rows.tolist()], Drafts()
         self.n_missing, self.last, self.lengths = self.n_missing[rows], self.last[rows], self.lengths[rows]
         self.encodings = self._room()
         is_node = self.encodings.places < len(self.encodings.vectors) - 1
@@ -228,7 +233,7 @@ class SentenceSight:
         """The scores of the actions in these rows, on a fresh encoding where the old one is not good enough."""
         is_stale = self.n_missing[rows] > 0
         if self.options.reencode == EXACT:
-            self._encode(rows[is_stale])
+            self._encode(self._foreseen(rows[is_stale]))
             return self._view(rows, focus, legal, is_stale)
         view = self._view(rows, focus, legal, np.zeros(len(rows), dtype=np.bool_))
         if is_stale.any() and self.options.reencode > 0:
@@ -245,11 +250,40 @@ class SentenceSight:
         scores = self.model.action_scores(self.encodings, encoded, self.model.tensor(focus), self.model.tensor(legal))
         return View(self.encodings, encoded, None, scores, is_fresh | self.is_first)
 
+    def _foreseen(self, rows: IntArray) -> IntArray:
+        """Give the rows whose graph was drafted its encoding; the others are left."""
+        left = []
+        for row in rows.tolist():
+            vectors = self.drafts.take(row, self.states)
+            if vectors is None:
+                left.append(row)
+            else:
+                self.encodings.vectors[self.encodings.places[row, : len(vectors)]] = vectors
+                self.n_missing[row] = 0
+        return np.array(left, dtype=np.int64)
+
     def _encode(self, rows: IntArray) -> None:
         """Encode these rows anew, as many at a time as the budget has room for."""
-        for some in _portions(rows, self.lengths[rows], self.options.batch_tokens):
-            self._encode_together(some)
+        n_ahead = 0
+        if self.options.reencode == EXACT and len(rows) and not self.is_first:
+            n_ahead = self.options.draft_tokens // int(self.lengths[rows].sum()) - 1
+        if n_ahead > 0 and not any(self.features[row].is_long for row in rows.tolist()):
+            self._encode_ahead(rows, n_ahead)
+        else:
+            for some in _portions(rows, self.lengths[rows], self.options.batch_tokens):
+                self._encode_together(some)
         self.n_missing[rows] = 0
+
+    def _encode_ahead(self, rows: IntArray, n_arcs: int) -> None:
+        """Encode these rows, which are few, and along with them the graphs that they may soon have."""
+        drafts = [(rows, self.states.take(rows)), *drafted(self.model, self.encodings, self.states, rows, n_arcs)]
+        owners = np.concatenate([of for of, _ in drafts])
+        states = States.joined([some for _, some in drafts])
+        new = self.model.encode(states, [self.features[row] for row in owners.tolist()])
+        self.drafts.put(owners, states, new)
+        self._foreseen(rows)
+        self.n_encoded += len(owners)
+        self.n_pieces += int(self.lengths[owners].sum())
 
     def _encode_together(self, rows: IntArray) -> None:
         """Encode these rows; of a long sentence that lacks one arc, only the windows which that arc has changed."""
