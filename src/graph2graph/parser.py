@@ -243,7 +243,9 @@ class Parser:
 
     def _options(self, reencode: float | None, batch_tokens: int | None) -> Options:
         decode = self.config.decode
-        return Options(decode.reencode if reencode is None else reencode, batch_tokens or decode.batch_tokens)
+        return Options(
+            decode.reencode if reencode is None else reencode, batch_tokens or decode.batch_tokens, decode.draft_tokens
+        )
 
     def _in_windows(
         self,

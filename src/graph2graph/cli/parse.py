@@ -142,7 +142,7 @@ def parse(
         warnings.showwarning = _note
         how: ParseOptions = {
             "batch_tokens": batch_tokens,
-            "reencode": _threshold(reencode, pipeline),
+            "reencode": threshold(reencode, pipeline),
             "beam": beam,
             "keep_arcs": keep_arcs,
             "probabilities": probabilities,
@@ -154,7 +154,7 @@ def _note(message: Warning | str, *_: object, **__: object) -> None:
     print(f"g2g: {message}", file=sys.stderr)
 
 
-def _threshold(given: str | None, pipeline: "Pipeline") -> float | None:
+def threshold(given: str | None, pipeline: "Pipeline") -> float | None:
     """The number that --reencode stands for."""
     named = {"exact": math.inf, "adaptive": pipeline.parser.config.decode.adaptive}
     if given is None or given in named:
