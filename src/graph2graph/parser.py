@@ -107,9 +107,10 @@ class Candidate(NamedTuple):
 class Parser:
     """A dependency parser.
 
-    >>> parser = Parser.load("model")  # doctest: +SKIP
-    >>> for sentence in parser.parse(conllu.read("text.conllu")):  # doctest: +SKIP
-    ...     print(sentence.heads)
+    Examples:
+        >>> parser = Parser.load("model")  # doctest: +SKIP
+        >>> for sentence in parser.parse(conllu.read("text.conllu")):  # doctest: +SKIP
+        ...     print(sentence.heads)
     """
 
     def __init__(self, config: Config, vocabulary: Vocabulary, pieces: Pieces, model: ParserModel) -> None:
