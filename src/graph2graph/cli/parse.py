@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Iterable, Iterator
 from enum import StrEnum
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, NamedTuple
+from typing import IO, TYPE_CHECKING, NamedTuple
 
 import typer
 
@@ -240,11 +240,13 @@ def _vertical(given: Input) -> Iterator[Sentence]:
 
 def _write(sentences: Iterable[Sentence], written: OutputChoice, stream: IO[bytes]) -> None:
     """Each sentence as soon as it is parsed; JSON is one object a line."""
+    from graph2graph.document import as_json
+
     for number, sentence in enumerate(sentences):
         if written is OutputChoice.CONLLU:
             text = "".join(sentence.lines)
         elif written is OutputChoice.JSON:
-            text = json.dumps(_as_json(sentence), ensure_ascii=False) + "\n"
+            text = json.dumps(as_json(sentence), ensure_ascii=False) + "\n"
         elif written is OutputChoice.TREE:
             text = ("\n" if number else "") + drawing.text(sentence) + "\n"
         else:
@@ -252,15 +254,3 @@ def _write(sentences: Iterable[Sentence], written: OutputChoice, stream: IO[byte
                 raise DataError("an SVG picture holds one sentence; the first was drawn")
             text = drawing.svg(sentence)
         stream.write(text.encode())
-
-
-def _as_json(sentence: Sentence) -> dict[str, Any]:
-    from graph2graph.text import offsets
-
-    names = [name.lower() for name in conllu.COLUMN_NAMES]
-    words: list[dict[str, Any]] = []
-    for row, head, place in zip(sentence.rows, sentence.heads, offsets(sentence), strict=True):
-        word: dict[str, Any] = {name: None if value == "_" else value for name, value in zip(names, row, strict=True)}
-        word |= {"id": int(row[conllu.ID]), "form": row[conllu.FORM], "head": head}
-        words.append(word | (dict(zip(("start_char", "end_char"), place, strict=True)) if place else {}))
-    return {"sent_id": sentence.sent_id, "text": sentence.text, "words": words}
