@@ -62,7 +62,9 @@ def parse(
     files: list[Path] = typer.Argument(None, help="Files to parse, plain or gzip; - for standard input."),
     text: str = typer.Option(None, help="Parse this text, in place of files."),
     model: str = typer.Option(
-        catalogue.DEFAULT, metavar="NAME|DIR", help="A model shipped with g2g, or the directory of a trained one."
+        catalogue.DEFAULT,
+        metavar="NAME|DIR",
+        help="A model that is shipped or was downloaded, or the directory of a trained one.",
     ),
     input_format: InputChoice = typer.Option(
         None,
@@ -93,6 +95,9 @@ def parse(
     batch_tokens: int = typer.Option(None, min=1, help="Pieces encoded at once; the trees do not depend on it."),
     threads: int = typer.Option(None, min=1, help="Threads of one process; default: all cores."),
     workers: int = typer.Option(1, min=1, help="Processes of one thread each; for many sentences better than threads."),
+    offline: bool = typer.Option(
+        False, "--offline", help="Do not use the network. It never is: only g2g download gets models."
+    ),
 ) -> None:
     """Parse text or sentences. Of CoNLL-U input only HEAD and DEPREL change, whatever --tags is.
 
@@ -107,6 +112,8 @@ def parse(
 
     echo "The dog barks ." | g2g parse --model DIR --input horizontal --output json -
     """
+    if offline:
+        os.environ["HF_HUB_OFFLINE"] = "1"
     inputs = _inputs(files or [], text, input_format)
     if beam > 1 and (keep_arcs or probabilities):
         raise typer.BadParameter("--beam goes with neither --keep-arcs nor --probabilities")
