@@ -10,7 +10,6 @@ import json
 import os
 import re
 import shutil
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -56,12 +55,8 @@ def _api(name: str) -> "HfApi":
     try:
         import filelock  # noqa: F401 - comes with the hub's library, and is used below
         from huggingface_hub import HfApi
-        from huggingface_hub.utils import disable_progress_bars, logging
     except ImportError as error:
         raise DataError(f"{name}: downloading needs pip install 'graph2graph[hub]'") from error
-    logging.set_verbosity_error()
-    if not sys.stderr.isatty():
-        disable_progress_bars()
     endpoint = os.environ.get("HF_ENDPOINT") or None
     return HfApi(endpoint=endpoint, library_name="graph2graph", library_version=__version__)
 
@@ -118,17 +113,15 @@ def _asked(name: str, question: Any, *args: Any, **kwargs: Any) -> Any:
 
 def _check(name: str, path: Path, file: "RepoSibling") -> None:
     """Compare a file with the checksum that the repository has for it."""
-    if file.lfs is not None:
-        kind, expected, digest = "SHA-256", file.lfs.sha256, hashlib.sha256()
-    else:
-        kind, expected, digest = "git id", file.blob_id, hashlib.sha1(f"blob {path.stat().st_size}\0".encode())
+    expected = file.lfs.sha256 if file.lfs else file.blob_id
+    digest = hashlib.sha256() if file.lfs else hashlib.sha1(f"blob {path.stat().st_size}\0".encode())
     if not expected:
         raise DataError(f"{name}: the hub has no checksum for {file.rfilename}, so it is not used")
     with path.open("rb") as stream:
         while block := stream.read(1 << 20):
             digest.update(block)
     if digest.hexdigest() != expected:
-        raise DataError(f"{name}: {file.rfilename} is not what was published: its {kind} is wrong; try again")
+        raise DataError(f"{name}: {file.rfilename} is not what was published: its checksum is wrong; try again")
 
 
 def _put(part: Path, target: Path) -> None:

@@ -1,5 +1,9 @@
 """`g2g download`: a model from the hub."""
 
+import sys
+from importlib import import_module
+from importlib.util import find_spec
+
 import typer
 
 from graph2graph import catalogue
@@ -20,8 +24,18 @@ def download(
     """
     from graph2graph.download import download as fetch
 
+    _hush()
     is_here = name in catalogue.shipped() or name in catalogue.downloaded()
     directory = fetch(name, offline=offline, force=force)
     if is_here and not force:
         typer.echo(f"g2g: {name} is here already; --force fetches it anew", err=True)
     typer.echo(directory)
+
+
+def _hush() -> None:
+    """No warnings of the hub's library, since ours is the one message; and bars only where someone sees them."""
+    if find_spec("huggingface_hub"):
+        theirs = import_module("huggingface_hub.utils")
+        theirs.logging.set_verbosity_error()
+        if not sys.stderr.isatty():
+            theirs.disable_progress_bars()

@@ -13,20 +13,20 @@ import os
 import shutil
 import tempfile
 import warnings
+import weakref
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain, islice
+from itertools import chain, islice, pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import spacy
 import srsly
-from spacy import parts_of_speech
 from spacy.language import Language
+from spacy.parts_of_speech import IDS
 from spacy.pipeline import Pipe
 from spacy.tokens import Doc
-from spacy.util import minibatch
 from spacy.vocab import Vocab
 
 from graph2graph import catalogue, conllu
@@ -49,7 +49,7 @@ class Portion(NamedTuple):
     sentence: Sentence
 
 
-class GraphParser(Pipe):  # type: ignore[misc]
+class GraphParser(Pipe):
     """The component `g2g_parser`: sets head, dep and sentence starts.
 
     The model is loaded when it is first needed, so that a saved pipeline can be made before its files are read.
@@ -59,7 +59,6 @@ class GraphParser(Pipe):  # type: ignore[misc]
         self.name, self.model = name, model
         self.how: ParseOptions = how or {}
         self._pipeline: Pipeline | None = None
-        self._files: tempfile.TemporaryDirectory[str] | None = None  # of a model that came as bytes
         self._has_warned = False
 
     @property
@@ -76,7 +75,8 @@ class GraphParser(Pipe):  # type: ignore[misc]
 
     def pipe(self, stream: Iterable[Doc], *, batch_size: int = 128) -> Iterator[Doc]:
         """Parse a stream of Docs, whose sentences are encoded together across them."""
-        for docs in minibatch(stream, size=batch_size):
+        docs_left = iter(stream)
+        while docs := list(islice(docs_left, batch_size)):
             try:
                 self._parse(docs)
             except Exception as error:
@@ -98,7 +98,7 @@ class GraphParser(Pipe):  # type: ignore[misc]
         column = TAG_COLUMNS[self.pipeline.parser.config.data.tags]
         tags = None if column is None else _tags(doc, column)
         found = []
-        for first, end in zip(firsts, [*firsts[1:], len(doc)], strict=True):
+        for first, end in pairwise([*firsts, len(doc)]):
             words = [i for i in range(first, end) if not doc[i].is_space]
             sentence = Sentence.from_words([doc[i].text for i in words])
             if column is not None and tags is not None:
@@ -120,9 +120,8 @@ class GraphParser(Pipe):  # type: ignore[misc]
         words = [token.i for token in doc if not token.is_space]
         places = [doc[i].idx for i in words]
         sentences = self.pipeline.text_model.sentences(doc.text, ranges=True, tags=False)
-        borders = {
-            bisect_left(places, start(sentence) or 0) for sentence in sentences
-        }  # a token they cut stays on the left
+        # A token that a border cuts stays with what is before it.
+        borders = {bisect_left(places, start(sentence) or 0) for sentence in sentences}
         return [0, *(words[i] for i in sorted(borders - {0, len(words)}))]
 
     def _warn_of_one_sentence(self) -> None:
@@ -157,12 +156,13 @@ class GraphParser(Pipe):  # type: ignore[misc]
 
     def from_bytes(self, content: bytes, *, exclude: Iterable[str] = ()) -> "GraphParser":
         """Load the model from its files, which are put in a directory for as long as this component lives."""
-        self._files = tempfile.TemporaryDirectory(prefix="g2g-")
+        directory = Path(tempfile.mkdtemp(prefix="g2g-"))
+        weakref.finalize(self, shutil.rmtree, directory, ignore_errors=True)
         for name, data in srsly.msgpack_loads(content).items():
             if name not in catalogue.FILES:
                 raise DataError(f"{name!r} is no file of a model")
-            (Path(self._files.name) / name).write_bytes(data)
-        return self.from_disk(self._files.name, exclude=exclude)
+            (directory / name).write_bytes(data)
+        return self.from_disk(directory, exclude=exclude)
 
     def _model_files(self) -> list[Path]:
         return catalogue.files(self.pipeline.directory or catalogue.find(self.model))
@@ -191,13 +191,17 @@ def _annotate(doc: Doc, portions: Sequence[Portion], trees: Iterable[Sentence]) 
         leading = words[0] if words else first  # white space before the first word depends on that
         for i in sorted(set(range(first, end)) - set(words) - {leading}):
             heads[i] = i - 1 if i > leading else leading
-    offsets = np.array(heads) - np.arange(len(doc))
     labels = [doc.vocab.strings.add(dep) for dep in deps]
-    doc.from_array(["HEAD", "DEP"], np.array([offsets.astype(np.int32).astype(np.uint64), labels], dtype=np.uint64).T)
+    _set(doc, HEAD=[head - i for i, head in enumerate(heads)], DEP=labels)
     # spaCy has now set the starts by the tree, which it gets wrong where many arcs cross: they are set once more.
-    starts = np.full(len(doc), -1, dtype=np.int32)
-    starts[[portion.first for portion in portions]] = 1
-    doc.from_array(["SENT_START"], starts.astype(np.uint64).reshape(-1, 1))
+    firsts = {portion.first for portion in portions}
+    _set(doc, SENT_START=[1 if i in firsts else -1 for i in range(len(doc))])
+
+
+def _set(doc: Doc, **columns: list[int]) -> None:
+    """Set attributes of all tokens, in spaCy's own way: numbers of 64 bits, in which -1 is the greatest."""
+    array: Any = np.array([[value % 2**64 for value in column] for column in columns.values()], dtype=np.uint64).T
+    doc.from_array(list(columns), array)
 
 
 def make(
@@ -223,24 +227,25 @@ Language.factory(
 
 def doc_of(sentences: Sequence[Sentence], vocab: Vocab | None = None) -> Doc:
     """A Doc of parsed sentences: words, spaces, lemmas, tags, features, trees. Runs of white space become one space."""
-    columns: dict[str, list[Any]] = {name: [] for name in ("lemmas", "tags", "pos", "morphs", "heads", "deps")}
-    words: list[str] = []
-    spaces: list[bool] = []
+    names = ("words", "spaces", "lemmas", "tags", "pos", "morphs", "heads", "deps")
+    given: dict[str, Any] = {name: [] for name in names}
+    starts: list[int] = []
     for sentence in sentences:
-        before = len(words)
-        words += sentence.forms
-        spaces += _spaces(sentence)
+        before = len(starts)
+        starts += [1, *[-1] * (len(sentence) - 1)]
+        given["words"] += sentence.forms
+        given["spaces"] += _spaces(sentence)
         for name, column in (("lemmas", conllu.LEMMA), ("tags", conllu.XPOS), ("morphs", conllu.FEATS)):
-            columns[name] += ["" if cell == "_" else cell for cell in sentence.column(column)]
-        columns["pos"] += [tag if tag in parts_of_speech.IDS else "" for tag in sentence.column(conllu.UPOS)]
+            given[name] += ["" if cell == "_" else cell for cell in sentence.column(column)]
+        given["pos"] += [tag if tag in IDS else "" for tag in sentence.column(conllu.UPOS)]
         for i, (head, deprel) in enumerate(zip(sentence.heads, sentence.deprels, strict=True), before):
-            columns["heads"].append(None if head is None else before + head - 1 if head else i)
-            columns["deps"].append(None if head is None else deprel if head else ROOT)
-    spaces[-1:] = [False] * len(spaces[-1:])
-    doc = Doc(vocab or spacy.blank("xx").vocab, words=words, spaces=spaces, **columns)
-    starts = [int(i == 0) or -1 for sentence in sentences for i in range(len(sentence))]
-    if starts:
-        doc.from_array(["SENT_START"], np.array(starts, dtype=np.int32).astype(np.uint64).reshape(-1, 1))
+            given["heads"].append(None if head is None else before + head - 1 if head else i)
+            given["deps"].append(None if head is None else deprel if head else ROOT)
+    if not starts:
+        return Doc(vocab or spacy.blank("xx").vocab)
+    given["spaces"][-1] = False
+    doc = Doc(vocab or spacy.blank("xx").vocab, **given)
+    _set(doc, SENT_START=starts)
     return doc
 
 
