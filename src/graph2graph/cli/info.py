@@ -1,12 +1,14 @@
 """`g2g info`: what a model is."""
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
 import typer
 from rich.console import Console
 from rich.markdown import Markdown
+from rich.markup import escape
 from rich.table import Table
 
 from graph2graph import catalogue
@@ -68,8 +70,6 @@ def _essentials(directory: Path) -> dict[str, Any]:
 
 def _n_parameters(path: Path) -> int:
     """The number of parameters, from the head of the file."""
-    import math
-
     from safetensors import SafetensorError, safe_open
 
     try:
@@ -95,5 +95,5 @@ def _table(found: dict[str, Any]) -> Table:
     }
     for name, value in rows.items():
         if value:
-            table.add_row(name, value)
+            table.add_row(name, escape(value))
     return table
