@@ -33,7 +33,7 @@ class Pipeline:
 
     @classmethod
     def load(cls, model: str | os.PathLike[str] = catalogue.DEFAULT) -> "Pipeline":
-        """The pipeline in a model directory, or the shipped one of that name; nothing is looked for elsewhere."""
+        """The pipeline in a model directory, or the shipped or downloaded one of that name; the network is not touched."""
         directory = catalogue.find(model)
         file = directory / text.FILE_NAME
         text_model = TextModel.load(file) if file.exists() else None
