@@ -11,7 +11,7 @@ __version__ = "0.1.0"
 
 
 def load(model: "str | os.PathLike[str]" = "en", *, precision: "Precision" = "fp32") -> "Pipeline":
-    """The pipeline in a model directory, or the shipped one of that name: `graph2graph.load()("The dog barks.")`."""
+    """The pipeline in a model directory, or the shipped or downloaded one of a name: `graph2graph.load()("The dog barks.")`."""
     from graph2graph.pipeline import Pipeline  # torch comes with it, and most of the package does without
 
     return Pipeline.load(model, precision=precision)

@@ -92,6 +92,13 @@ class Sentence:
         return self.column(DEPREL)
 
     @property
+    def ranges(self) -> list[tuple[int, int, list[str]]]:
+        """The tokens of several words, `2-3`: their first and last word, and their columns."""
+        rows = (line.removeprefix(_MARK).rstrip("\r\n").split("\t") for line in self.lines)
+        matches = ((_RANGE.fullmatch(row[ID]), row) for row in rows)
+        return [(int(match[1]), int(match[2]), row) for match, row in matches if match]
+
+    @property
     def parsed(self) -> bool:
         """Whether every word has a head."""
         return None not in self.heads

@@ -7,13 +7,13 @@
 
 import os
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from itertools import chain, islice, tee
 from pathlib import Path
 from typing import Literal, Unpack
 
 from graph2graph import catalogue, conllu, text
 from graph2graph.conllu import Sentence
+from graph2graph.document import Document
 from graph2graph.errors import DataError
 from graph2graph.parser import BeamOptions, Candidate, ParseOptions, Parser
 from graph2graph.precision import Precision
@@ -22,18 +22,6 @@ from graph2graph.text import TextModel
 # Which tags the parser sees: those of the sentences, those of the text model, or none.
 Tags = Literal["keep", "predict", "none"]
 TEXTS = 256  # looked at together, so that sentences of like length are parsed together
-
-
-@dataclass(frozen=True, slots=True)
-class Document:
-    """A text and its parsed sentences."""
-
-    text: str
-    sentences: list[Sentence]
-
-    def to_conllu(self) -> str:
-        """The sentences in CoNLL-U."""
-        return "".join(line for sentence in self.sentences for line in sentence.lines)
 
 
 class Pipeline:
@@ -53,7 +41,7 @@ class Pipeline:
 
     @classmethod
     def load(cls, model: str | os.PathLike[str] = catalogue.DEFAULT, *, precision: Precision = "fp32") -> "Pipeline":
-        """The pipeline in a model directory, or the shipped one of that name; nothing is looked for elsewhere."""
+        """The pipeline in a model directory, or the shipped or downloaded one of that name; the network is not touched."""
         directory = catalogue.find(model)
         file = directory / text.FILE_NAME
         text_model = TextModel.load(file) if file.exists() else None
@@ -75,18 +63,22 @@ class Pipeline:
             )
         return self._text_model
 
-    def __call__(self, raw: str, *, ranges: bool = False) -> Document:
-        """Parse a text; with `ranges`, MISC says where in it each token is."""
-        return next(self.pipe([raw], ranges=ranges))
+    def __call__(self, raw: str, *, ranges: bool = True, **how: Unpack[ParseOptions]) -> Document:
+        """Parse a text: `nlp("The dog barks.")`.
 
-    def pipe(self, texts: Iterable[str], *, ranges: bool = False) -> Iterator[Document]:
-        """Parse texts, in the order they came, as they come."""
+        `ranges` writes to MISC where in the text each token is, which is how words know their place in it; how to parse is
+        said as in `Parser.parse`.
+        """
+        return next(self.pipe([raw], ranges=ranges, **how))
+
+    def pipe(self, texts: Iterable[str], *, ranges: bool = True, **how: Unpack[ParseOptions]) -> Iterator[Document]:
+        """Parse texts, in the order they came, as they come: `for document in nlp.pipe(texts, batch_tokens=2000): …`."""
         stream = iter(texts)
         while window := list(islice(stream, TEXTS)):
             split = [list(self.text_model.sentences(raw, ranges=ranges)) for raw in window]
-            parsed = self.parse(chain.from_iterable(split))
+            parsed = self.parse(chain.from_iterable(split), **how)
             for raw, sentences in zip(window, split, strict=True):
-                yield Document(raw, list(islice(parsed, len(sentences))))
+                yield Document.of(raw, islice(parsed, len(sentences)))
 
     def parse(
         self, sentences: Iterable[Sentence], *, tags: Tags = "keep", workers: int = 1, **how: Unpack[ParseOptions]

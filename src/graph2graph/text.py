@@ -137,17 +137,21 @@ def paragraphs(lines: Iterable[str], *, limit: int = LIMIT) -> Iterator[str]:
 def offsets(sentence: Sentence) -> list[tuple[int, int] | None]:
     """Where each word is in the text, from TokenRange; None if unknown, as for words that a token is not spelt from."""
     places = [_token_range(row[conllu.MISC]) for row in sentence.rows]
-    for line in sentence.lines:
-        row = line.rstrip("\r\n").split("\t")
-        first, dash, last = row[conllu.ID].partition("-")
-        if dash and len(row) == len(conllu.COLUMN_NAMES) and (place := _token_range(row[conllu.MISC])):
-            words = range(int(first) - 1, int(last))
-            if "".join(sentence.forms[word] for word in words) == row[conllu.FORM]:
-                start = place[0]
-                for word in words:
-                    places[word] = start, start + len(sentence.forms[word])
-                    start += len(sentence.forms[word])
+    for first, last, row in sentence.ranges:
+        forms = sentence.forms[first - 1 : last]
+        if (place := _token_range(row[conllu.MISC])) and "".join(forms) == row[conllu.FORM]:
+            begin = place[0]
+            for word, form in enumerate(forms, first - 1):
+                places[word] = begin, begin + len(form)
+                begin += len(form)
     return places
+
+
+def start(sentence: Sentence) -> int | None:
+    """Where a sentence begins in the text, from the TokenRange of its first token; None if unknown."""
+    row = next((row for first, _, row in sentence.ranges if first == 1), sentence.rows[0])
+    place = _token_range(row[conllu.MISC])
+    return place[0] if place else None
 
 
 def _token_range(misc: str) -> tuple[int, int] | None:

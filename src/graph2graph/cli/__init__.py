@@ -12,8 +12,10 @@ import typer
 
 from graph2graph import __version__
 from graph2graph.cli.analyze import analyze
+from graph2graph.cli.download import download
 from graph2graph.cli.draw import draw
 from graph2graph.cli.evaluate import evaluate
+from graph2graph.cli.info import info
 from graph2graph.cli.models import models
 from graph2graph.cli.oracle import oracle
 from graph2graph.cli.parse import parse
@@ -45,7 +47,7 @@ def _options(
     del version  # handled by its callback
 
 
-for command in (parse, train, train_text, evaluate, analyze, draw, oracle, validate, models):
+for command in (parse, train, train_text, evaluate, analyze, draw, oracle, validate, models, info, download):
     app.command()(command)
 
 

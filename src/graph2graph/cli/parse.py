@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Iterable, Iterator
 from enum import StrEnum
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, NamedTuple
+from typing import IO, TYPE_CHECKING, NamedTuple
 
 import typer
 
@@ -69,7 +69,9 @@ def parse(
     files: list[Path] = typer.Argument(None, help="Files to parse, plain or gzip; - for standard input."),
     text: str = typer.Option(None, help="Parse this text, in place of files."),
     model: str = typer.Option(
-        catalogue.DEFAULT, metavar="NAME|DIR", help="A model shipped with g2g, or the directory of a trained one."
+        catalogue.DEFAULT,
+        metavar="NAME|DIR",
+        help="A model that is shipped or was downloaded, or the directory of a trained one.",
     ),
     input_format: InputChoice = typer.Option(
         None,
@@ -109,6 +111,9 @@ def parse(
     batch_tokens: int = typer.Option(None, min=1, help="Pieces encoded at once; the trees do not depend on it."),
     threads: int = typer.Option(None, min=1, help="Threads of one process; default: all cores."),
     workers: int = typer.Option(1, min=1, help="Processes of one thread each; for many sentences better than threads."),
+    offline: bool = typer.Option(
+        False, "--offline", help="Do not use the network. It never is: only g2g download gets models."
+    ),
 ) -> None:
     """Parse text or sentences. Of CoNLL-U input only HEAD and DEPREL change, whatever --tags is.
 
@@ -123,6 +128,8 @@ def parse(
 
     echo "The dog barks ." | g2g parse --model DIR --input horizontal --output json -
     """
+    if offline:
+        os.environ["HF_HUB_OFFLINE"] = "1"
     inputs = _inputs(files or [], text, input_format)
     if beam > 1 and (keep_arcs or probabilities):
         raise typer.BadParameter("--beam goes with neither --keep-arcs nor --probabilities")
@@ -270,11 +277,13 @@ def _vertical(given: Input) -> Iterator[Sentence]:
 
 def _write(sentences: Iterable[Sentence], written: OutputChoice, stream: IO[bytes]) -> None:
     """Each sentence as soon as it is parsed; JSON is one object a line."""
+    from graph2graph.document import as_json
+
     for number, sentence in enumerate(sentences):
         if written is OutputChoice.CONLLU:
             text = "".join(sentence.lines)
         elif written is OutputChoice.JSON:
-            text = json.dumps(_as_json(sentence), ensure_ascii=False) + "\n"
+            text = json.dumps(as_json(sentence), ensure_ascii=False) + "\n"
         elif written is OutputChoice.TREE:
             text = ("\n" if number else "") + drawing.text(sentence) + "\n"
         else:
@@ -282,15 +291,3 @@ def _write(sentences: Iterable[Sentence], written: OutputChoice, stream: IO[byte
                 raise DataError("an SVG picture holds one sentence; the first was drawn")
             text = drawing.svg(sentence)
         stream.write(text.encode())
-
-
-def _as_json(sentence: Sentence) -> dict[str, Any]:
-    from graph2graph.text import offsets
-
-    names = [name.lower() for name in conllu.COLUMN_NAMES]
-    words: list[dict[str, Any]] = []
-    for row, head, place in zip(sentence.rows, sentence.heads, offsets(sentence), strict=True):
-        word: dict[str, Any] = {name: None if value == "_" else value for name, value in zip(names, row, strict=True)}
-        word |= {"id": int(row[conllu.ID]), "form": row[conllu.FORM], "head": head}
-        words.append(word | (dict(zip(("start_char", "end_char"), place, strict=True)) if place else {}))
-    return {"sent_id": sentence.sent_id, "text": sentence.text, "words": words}
