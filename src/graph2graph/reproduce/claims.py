@@ -28,6 +28,7 @@ class Comparison(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
     better: str
     worse: str
+    only: ProfileName | None = None
 
 
 class Claim(BaseModel):
@@ -60,6 +61,8 @@ def comparisons(
     found = []
     for claim in claims.claims:
         for comparison in claim.comparisons:
+            if comparison.only not in (None, profile):
+                continue
             sides = []
             for place in (comparison.better, comparison.worse):
                 table, name = place.split("/", 1)

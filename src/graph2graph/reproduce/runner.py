@@ -122,7 +122,7 @@ class _Job:
             code = subprocess.run(
                 [sys.executable, "-m", "graph2graph", *arguments],
                 cwd=self.places.root,
-                env=os.environ | {"OMP_NUM_THREADS": str(threads)},
+                env=os.environ | {"OMP_NUM_THREADS": str(threads), "PYTHONPATH": _path()},
                 stdin=subprocess.DEVNULL,
                 stdout=stream,
                 stderr=stream,
@@ -132,6 +132,12 @@ class _Job:
         if code:
             last = log.read_text(encoding="utf-8").strip().splitlines()[-1].removeprefix("g2g: ")
             raise DataError(f"g2g {arguments[0]} ended with {code}: {last} (all of it in {log})")
+
+
+def _path() -> str:
+    """So that a child runs the same code as this process, wherever it is started."""
+    package = str(Path(__file__).absolute().parents[2])
+    return os.pathsep.join([package, *filter(None, [os.environ.get("PYTHONPATH")])])
 
 
 @contextmanager
