@@ -4,7 +4,7 @@
 
 The paper's size: six layers of 768. Training is the paper's, every state of a sentence an example; evaluation is exact greedy
 decoding of the same sentences. SWAP is ruled out, since untrained classifiers would swap all the time. The paper counts 79,664
-transitions in 39,832 sentences, two to a sentence, where there are two to a word: its "second a transition" is a second for half
+transitions in 39,832 sentences, two to a sentence, where there are two to a word: its "second a transition" is one for half
 a sentence, and that is what stands beside it here, with the time of a real transition in a column of its own. With --write the
 result goes to experiments/results/running-details.json and docs/tables/running-details.md.
 """
