@@ -19,6 +19,7 @@ from graph2graph.cli.info import info
 from graph2graph.cli.models import models
 from graph2graph.cli.oracle import oracle
 from graph2graph.cli.parse import parse
+from graph2graph.cli.reproduce import reproduce
 from graph2graph.cli.train import train
 from graph2graph.cli.train_text import train_text
 from graph2graph.cli.validate import validate
@@ -47,7 +48,21 @@ def _options(
     del version  # handled by its callback
 
 
-for command in (parse, train, train_text, evaluate, analyze, draw, oracle, validate, models, info, download):
+COMMANDS = (
+    parse,
+    train,
+    train_text,
+    evaluate,
+    analyze,
+    reproduce,
+    draw,
+    oracle,
+    validate,
+    models,
+    info,
+    download,
+)
+for command in COMMANDS:
     app.command()(command)
 
 
