@@ -1,6 +1,6 @@
 // The page: asks the server for the story of a parse, plays it, and asks again when an arc is fixed by hand.
 
-import { byId, describe, drawTimeline, element, formOf, showDecision, showLayers, showState } from "./panels.js";
+import { byId, describe, drawTimeline, element, formOf, markTimeline, showDecision, showLayers, showState } from "./panels.js";
 import { Tree, isRightToLeft } from "./tree.js";
 
 const EXAMPLE = "A hearing is scheduled on the issue today.";
@@ -136,6 +136,7 @@ function go(to) {
   tree.show({ dependents, next: step?.arc?.dependent, stack: state.stack, deleted: isOver ? [] : state.deleted });
   showState(trace(), state);
   showDecision(trace(), step);
+  markTimeline(position);
   showAttention();
   const where = `Step ${position} of ${steps.length}`;
   byId("where").textContent = where;
@@ -204,7 +205,7 @@ function select(word) {
   const options = [new Option("ROOT", 0), ...words.map((other) => new Option(`${other.id} ${other.form}`, other.id))];
   byId("head").replaceChildren(...options.filter((option) => Number(option.value) !== word));
   byId("head").value = heads[word - 1];
-  byId("label").replaceChildren(new Option("as the parser finds", ""), ...labels.map((label) => new Option(label, label)));
+  byId("label").replaceChildren(new Option("any", ""), ...labels.map((label) => new Option(label, label)));
 }
 
 function fix(word, head, label) {
@@ -212,7 +213,7 @@ function fix(word, head, label) {
   // the label of an arc from ROOT is never in question
   arcs.set(`${number}:${word}`, { sentence: number, word, head, deprel: head ? label || null : null });
   select(null);
-  parseWith(arcs);
+  parseWith(arcs).then(() => tree.buttons[word - 1]?.focus({ preventScroll: true }));
 }
 
 function release(keys) {
@@ -317,7 +318,7 @@ byId("model").addEventListener("change", parse);
 document.addEventListener("keydown", (event) => {
   if (event.altKey || event.ctrlKey || event.metaKey || byId("story").hidden) return;
   if (event.key === "Escape" && selected !== null) return select(null);
-  if (event.target.matches("textarea, select, input")) return;
+  if (event.target.matches("textarea, select") || (event.target === byId("position") && event.key !== " ")) return;
   if (event.key === " " && event.target.matches("button, a")) return; // that presses it
   const action = {
     ArrowRight: () => step(1),

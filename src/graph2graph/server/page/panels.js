@@ -34,12 +34,12 @@ export function showState(trace, { stack, buffer, deleted }) {
   const marks = new Map(isOver ? [] : [[stack.at(-1), "s1"], [stack.at(-2), "s2"], [buffer[0], "b1"]]);
   fill("stack", trace, stack.toReversed(), marks); // the top comes first, and stands next to the buffer
   fill("buffer", trace, buffer, marks);
-  fill("deleted", trace, deleted.toReversed(), new Map());
+  fill("deleted", trace, deleted, new Map(), Infinity);
 }
 
-function fill(id, trace, nodes, marks) {
+function fill(id, trace, nodes, marks, limit = N_CHIPS) {
   byId(`${id}-size`).textContent = nodes.length;
-  const chips = nodes.slice(0, N_CHIPS).map((node) => {
+  const chips = nodes.slice(0, limit).map((node) => {
     const chip = element("li", {}, element("bdi", {}, formOf(trace, node)));
     if (!node) chip.classList.add("root");
     if (marks.has(node)) {
@@ -48,7 +48,7 @@ function fill(id, trace, nodes, marks) {
     }
     return chip;
   });
-  if (nodes.length > N_CHIPS) chips.push(element("li", { className: "more" }, `… ${nodes.length - N_CHIPS} more`));
+  if (nodes.length > limit) chips.push(element("li", { className: "more" }, `… ${nodes.length - limit} more`));
   byId(id).replaceChildren(...chips);
 }
 
@@ -72,8 +72,8 @@ function heading(trace, step) {
     const [head, dependent] = [step.arc.head, step.arc.dependent].map((node) => element("bdi", {}, formOf(trace, node)));
     parts.push(" ", element("em", {}, step.label), ": ", head, " → ", dependent);
   }
-  if (step.encoded) parts.push(element("span", { className: "encoded" }, "encoder run again"));
-  return parts;
+  const mark = element("span", { className: "encoded" }, step.deleted.length ? "encoder run again" : "encoder run");
+  return [element("span", {}, ...parts), ...(step.encoded ? [mark] : [])];
 }
 
 // One row: name, bar, share. An action that is not legal has no bar.
@@ -112,6 +112,15 @@ export function drawTimeline(trace) {
     if (step.encoded) add("encoded", i, HEIGHT + MARK, MARK);
   });
   byId("timeline").replaceChildren(drawn);
+}
+
+// Steps that have been taken stand out from those to come.
+export function markTimeline(position) {
+  for (const rect of byId("timeline").querySelectorAll("rect:not(.encoded)")) {
+    const step = Math.floor(rect.x.baseVal.value);
+    rect.classList.toggle("to-come", step > position);
+    rect.classList.toggle("now", step === position);
+  }
 }
 
 // --- Attention ---

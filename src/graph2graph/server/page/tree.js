@@ -174,7 +174,10 @@ export class Tree {
     this.trace = trace;
     this.picture = layOut(trace.words, trace.heads, trace.deprels);
     this.parts = new Map(); // of each arc, by its dependent
-    box.replaceChildren(this.#draw(), this.#buttons(onWord));
+    const canvas = document.createElement("div");
+    canvas.className = "canvas";
+    canvas.append(this.#draw(), this.#buttons(onWord));
+    box.replaceChildren(canvas);
     box.scrollLeft = this.picture.isRtl ? this.picture.width : 0;
   }
 
@@ -227,7 +230,7 @@ export class Tree {
   #buttons(onWord) {
     const { centres, widths, height } = this.picture;
     const row = document.createElement("div");
-    row.className = "words";
+    row.className = "over-words";
     row.setAttribute("role", "group");
     row.setAttribute("aria-label", "Words");
     this.buttons = this.trace.words.map((word, i) => {
