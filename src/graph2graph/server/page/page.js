@@ -224,7 +224,6 @@ function release(keys) {
 
 function showFixed() {
   const own = [...fixed].filter(([, arc]) => arc.sentence === number);
-  const inInput = trace().given.length - own.length;
   const items = own.map(([key, { word, head }]) => {
     const [dependent, other] = [word, head].map((node) => element("bdi", {}, formOf(trace(), node)));
     const button = element("button", { type: "button", title: "Let the parser choose again" }, dependent, " ← ", other, element("span", { ariaHidden: "true" }, " ×"));
@@ -237,7 +236,6 @@ function showFixed() {
     all.addEventListener("click", () => release(own.map(([key]) => key)));
     items.push(element("li", {}, all));
   }
-  if (inInput > 0) items.push(element("li", {}, `${count(inInput, "arc")} given in the input`));
   byId("given").hidden = !items.length;
   byId("given").replaceChildren(...items);
 }
