@@ -3,6 +3,7 @@
 G2G_PICTURES=DIR writes the pictures of the documentation there, made with the shipped model where there is one.
 """
 
+import io
 import math
 import os
 import re
@@ -27,6 +28,7 @@ playwright = pytest.importorskip("playwright.sync_api", reason="playwright, whic
 TOY = Path(__file__).parent / "data" / "toy.conllu"
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 PICTURES = os.environ.get("G2G_PICTURES")
+PATIENCE = 120_000  # milliseconds: a busy machine is no failure
 EXAMPLE = "A hearing is scheduled on the issue today."
 
 pytestmark = [
@@ -85,6 +87,7 @@ def address(models: list[Path]) -> Iterator[str]:
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
     with playwright.sync_playwright() as driver:
+        playwright.expect.set_options(timeout=PATIENCE)
         browser = driver.chromium.launch(executable_path=CHROMIUM)
         yield browser
         browser.close()
@@ -98,7 +101,7 @@ class Visit:
         self.context = browser.new_context(**{"viewport": {"width": 1160, "height": 860}} | options)
         self.context.grant_permissions(["clipboard-read", "clipboard-write"])
         self.page = self.context.new_page()
-        self.page.set_default_timeout(120_000)
+        self.page.set_default_timeout(PATIENCE)
         self.problems: list[str] = []
         self.page.on("console", lambda m: self.problems.append(m.text) if m.type in ("error", "warning") else None)
         self.page.on("pageerror", lambda error: self.problems.append(str(error)))
@@ -337,7 +340,7 @@ def test_a_corrected_arc_holds_and_can_be_released(visit: Open) -> None:
     assert seen.page.get_attribute("#tree button[data-word='7']", "aria-pressed") == "true"
     seen.page.click(f"#tree button[data-word='{head}']")
     seen.drawn()
-    [sentence] = conllu.read(_stream(seen.copied()))
+    [sentence] = conllu.read(io.StringIO(seen.copied()))
     assert sentence.heads[6] == head
     [expected] = seen.traces(EXAMPLE, [{"sentence": 0, "word": 7, "head": head, "deprel": None}])
     assert sentence.heads == expected["heads"]
@@ -348,7 +351,7 @@ def test_a_corrected_arc_holds_and_can_be_released(visit: Open) -> None:
     seen.page.select_option("#label", "obj")
     seen.page.click("#choices button[type=submit]")
     seen.drawn()
-    [sentence] = conllu.read(_stream(seen.copied()))
+    [sentence] = conllu.read(io.StringIO(seen.copied()))
     assert (sentence.heads[0], sentence.deprels[0], sentence.heads[6]) == (9, "obj", head)
     assert seen.page.locator("#given button").count() == 3  # two arcs, and all
 
@@ -363,7 +366,7 @@ def test_a_corrected_arc_holds_and_can_be_released(visit: Open) -> None:
     seen.page.click("#given li:last-child button")
     seen.drawn()
     assert seen.page.is_hidden("#given")
-    assert [sentence.heads for sentence in conllu.read(_stream(seen.copied()))] == [trace["heads"]]
+    assert [sentence.heads for sentence in conllu.read(io.StringIO(seen.copied()))] == [trace["heads"]]
 
 
 def test_correcting_one_of_several_sentences(visit: Open) -> None:
@@ -381,16 +384,10 @@ def test_correcting_one_of_several_sentences(visit: Open) -> None:
     seen.page.click(f"#tree button[data-word='{word}']")
     seen.page.click(f"#tree button[data-word='{n_words}']")
     seen.drawn()
-    sentences = list(conllu.read(_stream(seen.copied())))
+    sentences = list(conllu.read(io.StringIO(seen.copied())))
     assert sentences[last].heads[word - 1] == n_words
     assert [sentence.heads for sentence in sentences[:last]] == [trace["heads"] for trace in traces[:last]]
     assert seen.page.get_attribute("#sentences button:last-child", "aria-pressed") == "true"
-
-
-def _stream(text: str) -> Any:
-    import io
-
-    return io.StringIO(text)
 
 
 # ------------------------------------------------------------------------------------------------------ taking away
