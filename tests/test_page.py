@@ -64,7 +64,19 @@ def models(tmp_path_factory: pytest.TempPathFactory, text_udpipe: Path) -> list[
 def served(*models: object) -> Iterator[str]:
     """A server, as long as it is needed; its address."""
     options = [option for model in models for option in ("--model", str(model))]
-    command = [sys.executable, "-m", "graph2graph", "serve", "--port", "0", "--threads", "1", *options]
+    command = [
+        sys.executable,
+        "-m",
+        "graph2graph",
+        "serve",
+        "--port",
+        "0",
+        "--threads",
+        "1",
+        "--timeout",
+        "600",
+        *options,
+    ]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
         try:
@@ -301,8 +313,8 @@ def test_buttons_and_dragging(visit: Open) -> None:
 
 def test_it_can_be_used_with_keys_alone(visit: Open) -> None:
     seen = visit()
-    reached = []
-    for _ in range(14):
+    reached: list[str] = []
+    while "position" not in reached and len(reached) < 20:
         seen.press("Tab")
         name, is_ringed = seen.page.evaluate(
             "(on => [on.id || on.dataset.word, getComputedStyle(on).outlineStyle !== 'none'])(document.activeElement)"
