@@ -16,7 +16,8 @@ let selected = null; // word whose head is being chosen
 let withAttention = false;
 let timer = null; // while playing
 let asked = null; // the request under way
-let parsedText = null;
+let askedText = null; // what was last sent to be parsed
+let shownText = null; // what the traces are of: after an error not the same
 
 const trace = () => traces[number];
 const nSteps = () => trace()?.steps.length ?? 0;
@@ -39,11 +40,10 @@ async function messageOf(response) {
   }
 }
 
-// The traces of what is in the box; null if there are none, and the page says why.
-async function ask(arcs) {
+// The traces of a text; null if there are none, and the page says why.
+async function ask(text, arcs) {
   asked?.abort();
   const own = (asked = new AbortController());
-  const text = byId("text").value;
   const isConllu = /^\d+\t/m.test(text);
   const body = { text: isConllu ? null : text, conllu: isConllu ? `${text.trimEnd()}\n\n` : null, arcs, model: byId("model").value || null };
   byId("story").setAttribute("aria-busy", "true");
@@ -66,14 +66,15 @@ async function ask(arcs) {
 async function parse() {
   clearTimeout(parse.waiting);
   const text = byId("text").value;
-  parsedText = text;
+  askedText = text;
   if (!text.trim()) {
     asked?.abort();
     say("");
     return show([]);
   }
-  const found = await ask([]);
+  const found = await ask(text, []);
   if (found) {
+    shownText = text;
     fixed = new Map();
     number = 0;
     show(found);
@@ -82,7 +83,7 @@ async function parse() {
 
 // Parse again with these arcs fixed; if no tree has them, all stays as it was.
 async function parseWith(arcs) {
-  const found = await ask([...arcs.values()]);
+  const found = await ask(shownText, [...arcs.values()]);
   if (!found) return;
   fixed = arcs;
   show(found);
@@ -301,7 +302,7 @@ byId("correction").addEventListener("submit", (event) => {
 
 byId("text").addEventListener("input", () => {
   clearTimeout(parse.waiting);
-  parse.waiting = setTimeout(() => byId("text").value !== parsedText && parse(), PAUSE);
+  parse.waiting = setTimeout(() => byId("text").value !== askedText && parse(), PAUSE);
 });
 
 byId("text").addEventListener("keydown", (event) => {

@@ -148,6 +148,7 @@ function tagOf(word) {
   return tag === "_" ? "" : printable(tag);
 }
 
+const percent = (share) => `${(100 * share).toFixed(1)} %`;
 const number = (value) => String(Math.round(value * 10) / 10);
 
 // Up at the left end, round two corners, and down at the right end.
@@ -295,8 +296,11 @@ export class Tree {
   flow(attention) {
     for (const { flow } of this.parts.values()) flow.setAttribute("stroke-width", "0");
     for (const arc of attention?.arcs ?? []) {
-      const mass = ((arc.to_dependent ?? 0) + (arc.to_head ?? 0)) / 2;
-      this.parts.get(arc.dependent).flow.setAttribute("stroke-width", number(Math.min(WIDEST_FLOW, 18 * Math.sqrt(mass))));
+      const [down, up] = [arc.to_dependent ?? 0, arc.to_head ?? 0];
+      const [head, dependent] = [arc.head, arc.dependent].map((word) => printable(this.trace.words[word - 1].form));
+      const { flow } = this.parts.get(arc.dependent);
+      flow.setAttribute("stroke-width", number(Math.min(WIDEST_FLOW, 18 * Math.sqrt((down + up) / 2))));
+      flow.replaceChildren(svg("title", {}, `${head} pays ${percent(down)} of its attention to ${dependent}, and gets ${percent(up)}`));
     }
   }
 
