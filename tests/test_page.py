@@ -268,19 +268,18 @@ def test_attention_makes_arcs_thick_and_only_a_graph_has_it(visit: Open) -> None
 
 def test_playing_and_pausing(visit: Open) -> None:
     seen = visit()
-    seen.parse("Yes, the dog.")
     seen.page.click("#play")
     assert seen.page.get_attribute("#play", "aria-label") == "Pause"
-    seen.page.wait_for_function("document.getElementById('where').textContent.startsWith('Step 2 ')")
+    playwright.expect(seen.page.locator("#where")).to_have_text(re.compile(r"^Step [2-9] "))
     seen.page.evaluate("document.activeElement.blur()")
     seen.press(" ")
     assert seen.page.get_attribute("#play", "aria-label") == "Play"
     stopped = seen.where
     seen.page.wait_for_timeout(900)
     assert seen.where == stopped
-    seen.press(" ")
-    seen.page.wait_for_function("document.getElementById('decided').textContent === 'The tree is complete.'")
-    assert seen.page.get_attribute("#play", "aria-label") == "Play"
+    seen.press("End", "ArrowLeft", "ArrowLeft", " ")
+    playwright.expect(seen.page.locator("#decided")).to_have_text("The tree is complete.")
+    playwright.expect(seen.page.locator("#play")).to_have_attribute("aria-label", "Play")
 
 
 def test_buttons_and_dragging(visit: Open) -> None:
