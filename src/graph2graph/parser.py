@@ -213,7 +213,7 @@ class Parser:
 
         def decoded(some: list[Sentence], features: list[Features], options: Options) -> Iterator[Sentence]:
             given = [self._given(sentence) for sentence in some] if keep_arcs else None
-            done = Work(decisions=[] if probabilities else None)
+            done = Work(decisions=[] if probabilities else None, watch=work.watch if work else None)
             states = greedy(self.model, features, options, given=given, work=done)
             if work is not None:
                 work.add(done)

@@ -8,7 +8,7 @@ probability, and made anew only when it has not: at 0 each sentence is encoded o
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -47,6 +47,19 @@ class Work:
     n_encoded: int = 0  # states
     n_pieces: int = 0  # in them
     decisions: list["Decisions"] | None = None  # by step, if they are wanted: give an empty list
+    watch: Callable[[States, "View", "Decisions"], None] | None = None  # is called at each step, before it is taken
+
+    @property
+    def is_watched(self) -> bool:
+        """Whether anybody wants to know the decisions."""
+        return self.decisions is not None or self.watch is not None
+
+    def note(self, states: States, view: "View", decided: "Decisions") -> None:
+        """Pass on the decisions of a step to whoever wants them."""
+        if self.decisions is not None:
+            self.decisions.append(decided)
+        if self.watch is not None:
+            self.watch(states, view, decided)
 
     def add(self, other: "Work") -> None:
         """Count in what was done elsewhere."""
@@ -108,12 +121,12 @@ def greedy(
         labels, label_scores = _labels(model, view, actions, focus)
         if kept is not None:
             labels = kept.labelled(labels, rows, actions, focus)
-        states.apply(rows, actions, labels)
-        sight.acted(rows, focus, actions, labels)
-        if work is not None and work.decisions is not None:
+        if work is not None and work.is_watched:
             action_p = view.scores.softmax(dim=1).cpu().numpy()
             label_p = _label_p(labels, label_scores, actions)
-            work.decisions.append(Decisions(rows, focus, actions, labels, action_p, label_p, view.is_fresh))
+            work.note(states, view, Decisions(rows, focus, actions, labels, action_p, label_p, view.is_fresh))
+        states.apply(rows, actions, labels)
+        sight.acted(rows, focus, actions, labels)
         rows = rows[~states.is_final[rows]]
     if work is not None:
         work.n_encoded += sight.n_encoded
