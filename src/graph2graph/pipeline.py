@@ -91,8 +91,7 @@ class Pipeline:
             return
         given, seen = tee(sentences)
         for tree, sentence in zip(self._parsed(self.text_model.tagged(seen), True, workers, how), given, strict=True):
-            misc = tree.column(conllu.MISC)
-            yield sentence.with_tree(tree.heads, tree.deprels).with_columns({conllu.MISC: misc})
+            yield grafted(sentence, tree)
 
     def _parsed(self, sentences: Iterable[Sentence], tags: bool, workers: int, how: ParseOptions) -> Iterator[Sentence]:
         if workers == 1:
@@ -102,3 +101,8 @@ class Pipeline:
         from graph2graph.workers import parse
 
         return parse(self.directory, sentences, workers, tags=tags, how=how)
+
+
+def grafted(sentence: Sentence, tree: Sentence) -> Sentence:
+    """A sentence with the tree and MISC of another that has the same words, and its own tags."""
+    return sentence.with_tree(tree.heads, tree.deprels).with_columns({conllu.MISC: tree.column(conllu.MISC)})

@@ -17,6 +17,7 @@ from graph2graph.cli.evaluate import evaluate
 from graph2graph.cli.models import models
 from graph2graph.cli.oracle import oracle
 from graph2graph.cli.parse import parse
+from graph2graph.cli.serve import serve
 from graph2graph.cli.train import train
 from graph2graph.cli.train_text import train_text
 from graph2graph.cli.validate import validate
@@ -45,7 +46,7 @@ def _options(
     del version  # handled by its callback
 
 
-for command in (parse, train, train_text, evaluate, analyze, draw, oracle, validate, models):
+for command in (parse, train, train_text, evaluate, analyze, draw, oracle, validate, serve, models):
     app.command()(command)
 
 
