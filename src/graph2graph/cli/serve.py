@@ -24,7 +24,7 @@ def serve(
     max_requests: int = typer.Option(256, min=1, help="Requests held at once; more are answered with 429."),
     max_queue: int = typer.Option(20_000, min=1, help="Words that wait; while there are as many, 429 is the answer."),
     timeout: float = typer.Option(60.0, min=0.001, help="Seconds for a request."),
-    batch_words: int = typer.Option(1_024, min=1, help="Words parsed together."),
+    batch_words: int = typer.Option(2_048, min=1, help="Words parsed together."),
     batch_wait: float = typer.Option(
         0.003, min=0, help="Seconds that a request waits for others to be parsed with it."
     ),
@@ -69,10 +69,10 @@ def serve(
     models = Models.load(model)
     warnings.showwarning = _note
     address = f"[{host}]" if ":" in host else host
-    print(f"g2g: serving {', '.join(models.by_name)} on http://{address}:{listener.getsockname()[1]}", file=sys.stderr)
+    _note(f"serving {', '.join(models.by_name)} on http://{address}:{listener.getsockname()[1]}")
     run(models, listener, limits, access_log=access_log)
-    print("g2g: stopped", file=sys.stderr)
+    _note("stopped")
 
 
 def _note(message: Warning | str, *_: object, **__: object) -> None:
-    print(f"g2g: {message}", file=sys.stderr)
+    print(f"g2g: {message}", file=sys.stderr, flush=True)

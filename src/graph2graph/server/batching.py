@@ -18,6 +18,7 @@ from graph2graph.server.limits import Limits, Refused
 from graph2graph.server.metrics import Metrics
 
 T = TypeVar("T")
+PATIENCE = 0.05  # of the time of a batch may go by before the next
 
 
 class How(NamedTuple):
@@ -34,7 +35,7 @@ class Job:
     """The sentences of one request: those that wait, and those that are done."""
 
     def __init__(self, sentences: Sequence[Sentence], how: How) -> None:
-        self.how, self.arrived = how, time.monotonic()
+        self.how = how
         self.waiting = list(reversed(sentences))
         self.n_words = sum(map(len, sentences))  # that wait
         self.parsed: list[Sentence] = []
@@ -57,6 +58,7 @@ class Batcher:
         self.limits, self.metrics = limits, metrics
         self.jobs: list[Job] = []
         self.pace = 1_000.0  # words a second, as it was lately
+        self.last_seconds = 0.0  # that a batch took
         self._arrived = asyncio.Event()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="model")
         metrics.watch("g2g_queue_words", "Words that wait.", lambda: self.n_waiting)
@@ -108,9 +110,13 @@ class Batcher:
         self._thread.shutdown(cancel_futures=True)
 
     async def _company(self) -> None:
-        """Give others a moment to join the first request, unless the batch is full or it has waited long enough."""
-        until = self.jobs[0].arrived + self.limits.wait
-        while self.n_waiting < self.limits.batch and (left := until - time.monotonic()) > 0:
+        """Give others a moment to join: until the batch is full, none has come for a few ms, or that has gone on too long.
+
+        Clients that were just answered ask again, one after the other; it pays to wait for them all, as long as that takes
+        little of the time that parsing takes.
+        """
+        until = time.monotonic() + max(self.limits.wait, PATIENCE * self.last_seconds)
+        while self.n_waiting < self.limits.batch and (left := min(self.limits.wait, until - time.monotonic())) > 0:
             self._arrived.clear()
             try:
                 await asyncio.wait_for(self._arrived.wait(), left)
@@ -145,6 +151,7 @@ class Batcher:
 
     def _note(self, batch: list[tuple[Job, list[Sentence]]], seconds: float) -> None:
         n_sentences, n_words = sum(len(some) for _, some in batch), sum(len(one) for _, some in batch for one in some)
+        self.last_seconds = seconds
         self.pace += 0.2 * (n_words / max(seconds, 1e-6) - self.pace)
         self.metrics.sentences.add(n_sentences)
         self.metrics.words.add(n_words)

@@ -13,7 +13,7 @@ class Limits:
     requests: int = 256  # held at once
     queue: int = 20_000  # words that wait; with more, new requests are refused until some are done
     seconds: float = 60.0  # for a request, from its first byte to its answer
-    batch: int = 1_024  # words parsed together
+    batch: int = 2_048  # words parsed together
     wait: float = 0.003  # seconds that a request waits for company
 
 

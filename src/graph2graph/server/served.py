@@ -17,6 +17,8 @@ from graph2graph.text import TextModel
 T = TypeVar("T")
 Written = Literal["text", "generic_tokenizer", "horizontal", "vertical", "conllu"]
 
+SMALL = 4_000
+
 
 class Model:
     """A pipeline and the name that clients know it by."""
@@ -79,8 +81,10 @@ class Desk:
         self.limits = limits
         self._threads = ThreadPoolExecutor(2, thread_name_prefix="desk")
 
-    async def do(self, work: Callable[[], T]) -> T:
-        """The result of some work."""
+    async def do(self, work: Callable[[], T], size: int | None = None) -> T:
+        """The result of some work; what is small, in characters, is done at once: to hand it over would take longer."""
+        if size is not None and size <= SMALL:
+            return work()
         return await asyncio.get_running_loop().run_in_executor(self._threads, work)
 
     def stop(self) -> None:

@@ -4,7 +4,7 @@
 Without `tokenizer` the data are in the format of `input`. Errors differ: ours are JSON.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, cast, get_args
 
 from fastapi import APIRouter, Request
@@ -59,17 +59,21 @@ class Asked(NamedTuple):
         tags, trees = (given.get(name, "none") != "none" for name in ("tagger", "parser"))
         return cls(given["data"], models.get(given.get("model")), written, options, tags, trees, output)
 
-    def sentences(self) -> Any:
+    @property
+    def uses_udpipe(self) -> bool:
+        """Whether UDPipe splits or tags the data."""
+        return self.tags or self.written in ("text", "generic_tokenizer")
+
+    def sentences(self) -> Iterator[Sentence]:
         """The sentences of the data."""
         how = {option: option in self.tokenizer for option in TOKENIZER_OPTIONS}
         return read(self.data, self.written, self.model, tags=self.tags, **how)
 
     def answer(self, sentences: Sequence[Sentence]) -> dict[str, Any]:
         """The answer, as UDPipe words it."""
-        uses_udpipe = self.tags or self.written in ("text", "generic_tokenizer")
         return {
             "model": self.model.name,
-            "acknowledgements": [OURS] * self.trees + [UDPIPE] * uses_udpipe,
+            "acknowledgements": [OURS] * self.trees + [UDPIPE] * self.uses_udpipe,
             "result": _written(sentences, self.output),
         }
 
@@ -78,7 +82,8 @@ def router(service: Service) -> APIRouter:
     """The paths of UDPipe's API."""
     routes = APIRouter(tags=["UDPipe"])
 
-    @routes.api_route("/models", methods=["GET", "POST"], summary="The models and what they can do")
+    @routes.get("/models", summary="The models and what they can do")
+    @routes.post("/models", include_in_schema=False)
     async def models() -> JSONResponse:
         known = service.models
         listed = {model.name: model.components for model in known.by_name.values()}
@@ -91,10 +96,11 @@ def router(service: Service) -> APIRouter:
     async def process(request: Request) -> JSONResponse:
         given = fields(request.scope["query_string"], request.headers.get("content-type"), await request.body())
         asked = Asked.of(given, service.models)
-        sentences = await service.desk.do(lambda: service.desk.checked(asked.sentences()))
+        size = None if asked.uses_udpipe else len(asked.data)
+        sentences = await service.desk.do(lambda: service.desk.checked(asked.sentences()), size)
         if asked.trees:
             sentences = await service.batcher.parse(sentences, How(asked.model.pipeline.parser))
-        return await service.desk.do(lambda: JSONResponse(asked.answer(sentences)))
+        return await service.desk.do(lambda: JSONResponse(asked.answer(sentences)), size)
 
     return routes
 
