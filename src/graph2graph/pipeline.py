@@ -92,8 +92,7 @@ class Pipeline:
             return
         given, seen = tee(sentences)
         for tree, sentence in zip(self._parsed(self.text_model.tagged(seen), True, workers, how), given, strict=True):
-            misc = tree.column(conllu.MISC)
-            yield sentence.with_tree(tree.heads, tree.deprels).with_columns({conllu.MISC: misc})
+            yield grafted(sentence, tree)
 
     def nbest(
         self, sentences: Iterable[Sentence], beam: int, *, tags: Tags = "keep", **how: Unpack[BeamOptions]
@@ -116,3 +115,8 @@ class Pipeline:
         from graph2graph.workers import parse
 
         return parse(self.directory, sentences, workers, tags=tags, how=how, precision=self.precision)
+
+
+def grafted(sentence: Sentence, tree: Sentence) -> Sentence:
+    """A sentence with the tree and MISC of another that has the same words, and its own tags."""
+    return sentence.with_tree(tree.heads, tree.deprels).with_columns({conllu.MISC: tree.column(conllu.MISC)})

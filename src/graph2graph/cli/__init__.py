@@ -20,6 +20,7 @@ from graph2graph.cli.models import models
 from graph2graph.cli.oracle import oracle
 from graph2graph.cli.parse import parse
 from graph2graph.cli.reproduce import reproduce
+from graph2graph.cli.serve import serve
 from graph2graph.cli.train import train
 from graph2graph.cli.train_text import train_text
 from graph2graph.cli.validate import validate
@@ -58,6 +59,7 @@ COMMANDS = (
     draw,
     oracle,
     validate,
+    serve,
     models,
     info,
     download,

@@ -246,7 +246,10 @@ class Reader:
                 tags=is_tagged,
                 ids=self.ids,
             )
-        words = _horizontal(given) if given.written is InputChoice.HORIZONTAL else _vertical(given)
+        from graph2graph.text import horizontal, vertical
+
+        read = horizontal if given.written is InputChoice.HORIZONTAL else vertical
+        words = read(lines(given.given, given.name))
         return self.pipeline.text_model.tagged(words) if is_tagged else words
 
 
@@ -255,24 +258,6 @@ def _ranked(found: "list[Candidate]") -> Iterator[Sentence]:
     for rank, one in enumerate(found, 1):
         values = {"nbest": str(rank), "score": f"{one.score:.4f}", "share": f"{one.share:.4f}"}
         yield one.sentence.with_comments(values)
-
-
-def _horizontal(given: Input) -> Iterator[Sentence]:
-    for line in lines(given.given, given.name):
-        if line.split():
-            yield Sentence.from_words(line.split(), text=line.strip())
-
-
-def _vertical(given: Input) -> Iterator[Sentence]:
-    words: list[str] = []
-    for line in lines(given.given, given.name):
-        if line.strip():
-            words.append(line.strip().replace("\t", " "))
-        elif words:
-            yield Sentence.from_words(words)
-            words = []
-    if words:
-        yield Sentence.from_words(words)
 
 
 def _write(sentences: Iterable[Sentence], written: OutputChoice, stream: IO[bytes]) -> None:
