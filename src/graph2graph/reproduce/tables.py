@@ -75,10 +75,10 @@ def page(plans: Plans, places: Places) -> str:
 
 def _section(title: str, some: Sequence[Line], lines: Mapping[str, Line], plans: Plans) -> str:
     compares = any(line.against for line in some)
-    treebanks = plans.table.treebanks
+    treebanks = _treebanks(plans)
     header = ["", *(f"{split}, {whose}" for split in SPLITS for whose in ("here", "paper"))]
     header += ["against", "RER here", "RER paper"] if compares else []
-    header += ["dev LAS by seed", "minutes", *(["treebank"] if treebanks else [])]
+    header += ["dev LAS by seed", "core minutes", *(["treebank"] if treebanks else [])]
     rows = [_cells(line, lines, plans, compares=compares) for line in some]
     if plans.table.average:
         rows.append(_average(some, len(header)))
@@ -97,14 +97,19 @@ def _cells(line: Line, lines: Mapping[str, Line], plans: Plans, *, compares: boo
         cells += [_percent(reduction(line, lines, ours=ours)) for ours in (True, False)]
     cells.append(", ".join(f"{one['dev']['las']:.2f}" for one in line.results.values()))
     minutes = [one["seconds"] * one["threads"] / 60 for one in line.results.values()]
-    cells.append(f"{mean(minutes):.0f} × 1 core" if minutes else "")
-    if plans.table.treebanks and not line.row.same_as:
-        name = plans.run(line.name, 1).treebank
-        note = plans.table.treebanks[name].note if name in plans.table.treebanks else ""
-        cells.append(f"{name}: {note}" if note and plans.profile_name == "cpu" else name)
-    elif plans.table.treebanks:
-        cells.append("")
-    return cells
+    cells.append(f"{mean(minutes):.0f}" if minutes else "")
+    treebanks = _treebanks(plans)
+    return [*cells, treebanks.get(line.name, "")] if treebanks else cells
+
+
+def _treebanks(plans: Plans) -> dict[str, str]:
+    """What each row was trained on, and how that differs from the paper; nothing, where all have the same."""
+    names = {run.row: run.treebank for run in plans.runs()}
+    if len(set(names.values())) == 1:
+        return {}
+    known = plans.table.treebanks if plans.profile_name == "cpu" else {}
+    notes = {name: known[name].note for name in names.values() if name in known}
+    return {row: f"{name}: {notes[name]}" if notes.get(name) else name for row, name in names.items()}
 
 
 def _average(some: Sequence[Line], width: int) -> list[str]:
