@@ -9,7 +9,7 @@ probability, and made anew only when it has not: at 0 each sentence is encoded o
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -107,6 +107,8 @@ def greedy(
     work: Work | None = None,
 ) -> States:
     """The final states of these sentences, with the given arcs and labels in them; `work` is filled with what was done."""
+    if work is not None and work.watch is not None:
+        options = replace(options, draft_tokens=0)  # who watches wants to see each encoding when it is used
     states = States([feature.n_words for feature in features])
     sight = sight_of(model, features, states, options)
     kept = None if given is None else _Kept(given)
