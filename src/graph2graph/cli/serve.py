@@ -65,12 +65,12 @@ def serve(
         batch=batch_words,
         wait=batch_wait,
     )
-    listener = listen(host, port)  # before the models are loaded: a mistake is known at once
-    models = Models.load(model)
-    warnings.showwarning = _note
-    address = f"[{host}]" if ":" in host else host
-    _note(f"serving {', '.join(models.by_name)} on http://{address}:{listener.getsockname()[1]}")
-    run(models, listener, limits, access_log=access_log)
+    with listen(host, port) as listener:  # before the models are loaded: a mistake is known at once
+        models = Models.load(model)
+        warnings.showwarning = _note
+        address = f"[{host}]" if ":" in host else host
+        _note(f"serving {', '.join(models.by_name)} on http://{address}:{listener.getsockname()[1]}")
+        run(models, listener, limits, access_log=access_log)
     _note("stopped")
 
 
