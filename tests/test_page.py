@@ -19,7 +19,7 @@ from xml.etree import ElementTree
 import pytest
 import torch
 
-from graph2graph import catalogue, cli, conllu
+from graph2graph import catalogue, conllu
 from graph2graph.config import VARIANTS, Config
 from graph2graph.parser import Parser, Vocabulary
 
@@ -33,10 +33,6 @@ EXAMPLE = "A hearing is scheduled on the issue today."
 
 pytestmark = [
     pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium here"),
-    pytest.mark.skipif(
-        all(command.callback.__name__ != "serve" for command in cli.app.registered_commands if command.callback),
-        reason="g2g serve is not there yet",
-    ),
 ]
 
 

@@ -25,7 +25,7 @@ import uvicorn
 from conftest import CONTRACTIONS
 from graph2graph import conllu
 from graph2graph.config import VARIANTS, Config
-from graph2graph.conllu import HEAD, MISC, UPOS, Sentence
+from graph2graph.conllu import HEAD, UPOS
 from graph2graph.errors import DataError
 from graph2graph.parser import Parser, Vocabulary
 from graph2graph.pipeline import Pipeline
@@ -532,25 +532,15 @@ def test_the_page(limited: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         assert ask(url, "/page/%2e%2e%2fsecret.py").status == 404
 
 
-def test_trace(limited: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    class Tracer:
-        @staticmethod
-        def trace(parser: Parser, sentence: Sentence) -> dict[str, Any]:
-            assert isinstance(parser, Parser)
-            return {"heads": sentence.heads, "deprels": sentence.deprels, "misc": sentence.column(MISC)}
-
+def test_trace(limited: Run) -> None:
     arc = {"sentence": 0, "word": 1, "head": 2, "deprel": "obj"}
     with limited() as url:
-        monkeypatch.setitem(sys.modules, "graph2graph.decoding.trace", None)  # type: ignore[arg-type]
-        missing = post(url, "/trace", text="Yes")
-        assert (missing.status, missing.detail) == (501, "this version of graph2graph cannot trace its parses")
-        monkeypatch.setitem(sys.modules, "graph2graph.decoding.trace", Tracer)  # type: ignore[arg-type]
-        [hey, *others] = post(url, "/trace", conllu=TOY, arcs=[arc, arc | {"word": 3, "head": 0, "deprel": None}]).json[
-            "sentences"
-        ]
-        assert hey["heads"] == [2, None, 0] + [None] * 6
-        assert hey["deprels"][:3] == ["obj", "_", "_"]
-        assert {head for other in others for head in other["heads"]} == {None}
+        answer = post(url, "/trace", conllu=TOY, arcs=[arc, arc | {"word": 3, "head": 0, "deprel": None}])
+        [hey, *others] = answer.json["sentences"]
+        assert (hey["heads"][0], hey["deprels"][0], hey["heads"][2]) == (2, "obj", 0)
+        assert hey["given"] == [1, 3]
+        assert {number for other in others for number in other["given"]} == set()
+        assert all(len(told["steps"]) >= 2 * len(told["words"]) for told in answer.json["sentences"])
         assert len(post(url, "/trace", text=TEXT).json["sentences"]) == 2
         for message, arcs in [
             ("no sentence 1; there are 1", [arc | {"sentence": 1}]),

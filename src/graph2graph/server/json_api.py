@@ -3,7 +3,6 @@
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
-from importlib import import_module
 from typing import Any
 
 from fastapi import APIRouter
@@ -11,10 +10,10 @@ from fastapi.responses import JSONResponse
 
 from graph2graph.conllu import Sentence
 from graph2graph.decoding import constraints
+from graph2graph.decoding.trace import trace
 from graph2graph.errors import DataError
 from graph2graph.pipeline import grafted
 from graph2graph.server.batching import How
-from graph2graph.server.limits import Refused
 from graph2graph.server.schema import Arc, ParseAnswer, ParseRequest, Problem, TraceAnswer, TraceRequest, as_json
 from graph2graph.server.served import Model, from_words, read
 from graph2graph.server.service import Service
@@ -36,12 +35,12 @@ def router(service: Service) -> APIRouter:
         return await desk.do(lambda: JSONResponse(_answer(asked, model, given, trees)))
 
     @routes.post("/trace", response_model=TraceAnswer, summary="Parse step by step, with given arcs")
-    async def trace(asked: TraceRequest) -> JSONResponse:
+    async def steps(asked: TraceRequest) -> JSONResponse:
         model = models.get(asked.model)
         sentences = await desk.do(lambda: desk.checked(_to_trace(asked, model)))
         constrained = _with_arcs(sentences, asked.arcs)
-        steps = partial(_tracer(), model.pipeline.parser)
-        traces = [await batcher.call(partial(steps, sentence)) for sentence in constrained]
+        told = partial(trace, model.pipeline.parser)
+        traces = [await batcher.call(partial(told, sentence)) for sentence in constrained]
         return await desk.do(lambda: JSONResponse({"sentences": traces}))
 
     return routes
@@ -105,10 +104,3 @@ def _with_arcs(sentences: Sequence[Sentence], arcs: Sequence[Arc]) -> Iterator[S
         constraints.check([NO_NODE, *(NO_NODE if head is None else head for head in heads)])
         blank.append(sentence.with_tree(heads, deprels))
     return iter(blank)
-
-
-def _tracer() -> Any:
-    try:
-        return import_module("graph2graph.decoding.trace").trace
-    except ModuleNotFoundError as error:
-        raise Refused(501, "this version of graph2graph cannot trace its parses") from error

@@ -4,9 +4,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from graph2graph import conllu
+from graph2graph import document
 from graph2graph.conllu import Sentence
-from graph2graph.text import offsets
 
 
 class _Strict(BaseModel):
@@ -113,14 +112,11 @@ class Problem(BaseModel):
 
 def as_json(sentence: Sentence) -> dict[str, Any]:
     """A parsed sentence in the shape of `ParsedSentence`; built by hand, since checking our own output takes time."""
-    names = [name.lower() for name in conllu.COLUMN_NAMES]
-    words: list[dict[str, Any]] = []
-    for row, head, place in zip(sentence.rows, sentence.heads, offsets(sentence), strict=True):
-        word: dict[str, Any] = {name: None if value == "_" else value for name, value in zip(names, row, strict=True)}
-        word |= {"id": int(row[conllu.ID]), "form": row[conllu.FORM], "head": head}
-        word |= dict(zip(("start_char", "end_char"), place or (None, None), strict=True))
-        misc = dict(item.partition("=")[::2] for item in row[conllu.MISC].split("|"))
+    found = document.as_json(sentence)
+    for word in found["words"]:
+        misc = dict(item.partition("=")[::2] for item in (word["misc"] or "").split("|"))
         for name, key in (("arc_p", "ArcP"), ("label_p", "LabelP")):
             word[name] = float(misc[key]) if key in misc else None
-        words.append(word)
-    return {"sent_id": sentence.sent_id, "text": sentence.text, "words": words}
+        word.setdefault("start_char", None)
+        word.setdefault("end_char", None)
+    return found
