@@ -5,7 +5,7 @@ PYTHON ?= python3
 READY := $(VENV)/.ready
 PIP := PIP_CONSTRAINT=constraints.txt $(BIN)/pip install --quiet --disable-pip-version-check
 
-.PHONY: setup demo test lint weights clean
+.PHONY: setup demo test lint weights docs clean
 
 setup: $(READY)
 
@@ -41,5 +41,9 @@ test: lint weights
 	$(PYTEST) $(FIRST)
 	$(PYTEST) -n auto $(addprefix --ignore=,$(FIRST))
 
+# The site: guide, command line, API, results; what a link points to must be there.
+docs: setup
+	$(BIN)/mkdocs build --quiet
+
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache dist
+	rm -rf $(VENV) site .mypy_cache .ruff_cache .pytest_cache dist

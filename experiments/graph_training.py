@@ -21,11 +21,7 @@ from graph2graph import conllu
 ROOT = Path(__file__).resolve().parent.parent
 TREEBANK = Path(os.environ.get("G2G_TREEBANKS", ROOT.parent / "shared/treebanks")) / "en_ewt"
 RUNS, RESULTS = ROOT / "runs/graph", ROOT / "experiments/results/graph-training.json"
-TRAIN_EVERY, DEV_EVERY, WATCHED_EVERY = (
-    3,
-    2,
-    8,
-)  # sentences; the few that are watched while training cost no time to speak of
+DEV_EVERY, WATCHED_EVERY = 2, 8  # sentences; the few that are watched while training cost no time to speak of
 
 COMMON = {"train.tag_dropout": 0.4}
 SENT, GRAPH = {"model": "sent"}, {"model": "sent-g2g", "train.stale_weight": 1.0}
@@ -42,6 +38,7 @@ RUNS_BY_NAME: dict[str, dict[str, Any]] = {
     "k2": GRAPH | {"train.states": 2},
     "k2-stale-0.8": GRAPH | {"train.states": 2, "train.stale_weight": 0.8},
     "k2-regular": GRAPH | REGULAR | {"train.states": 2, "train.stale_weight": 0.8},
+    "k1-late": GRAPH | REGULAR | {"train.states": 1, "train.stale_weight": 0.8, "train.empty_epochs": 4},
     "k2-explore": GRAPH | {"train.states": 2, "train.explore": 0.5},
     "k2-labelled": GRAPH | {"train.states": 2, "model.labelled_relations": True},
     "k4-stale-0.8": GRAPH | {"train.states": 4, "train.stale_weight": 0.8},

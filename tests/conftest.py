@@ -125,3 +125,26 @@ def run_g2g(*args: object, stdin: bytes = b"") -> Result:
 def g2g() -> Callable[..., Result]:
     """`g2g("validate", path, stdin=b"…")` gives the exit code, standard output and standard error."""
     return run_g2g
+
+
+@pytest.fixture(scope="session")
+def toy_model(text_udpipe: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The directory of a whole model: a parser with random weights, whose trees are wrong but trees, a text model, a card."""
+    import shutil
+
+    import torch
+
+    from graph2graph import conllu
+    from graph2graph.config import VARIANTS, Config
+    from graph2graph.parser import Parser, Vocabulary
+
+    sentences = list(conllu.read(ROOT / "tests" / "data" / "toy.conllu"))
+    encoder = {"width": 16, "inner_width": 32, "layers": 1, "heads": 2, "vocab_size": 200}
+    config = Config.parse({"model": VARIANTS["sent-g2g"] | {"encoder": encoder}}, "test")
+    torch.manual_seed(1)
+    parser = Parser.create(config, Vocabulary.of(sentences), forms=(form for s in sentences for form in s.forms))
+    path = tmp_path_factory.mktemp("toy") / "model"
+    parser.save(path)
+    shutil.copy(text_udpipe, path)
+    (path / "README.md").write_text("# A toy\n\n| licence | none |\n|---|---|\n", encoding="utf-8")
+    return path

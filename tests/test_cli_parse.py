@@ -305,7 +305,14 @@ def test_how_to_decode(g2g: Run, full: Path, tmp_path: Path) -> None:
     for tags in ("keep", "predict"):
         rows = [line.split("\t") for line in run("--probabilities", "--tags", tags).splitlines() if line[:1].isdigit()]
         assert all("ArcP=" in row[conllu.MISC] and "LabelP=" in row[conllu.MISC] for row in rows)
-    list(conllu.read(io.StringIO(run("--beam", 4))))
+    best = list(conllu.read(io.StringIO(run("--beam", 4))))
+    list(conllu.read(io.StringIO(run("--precision", "int8"))))
+    ranked = list(conllu.read(io.StringIO(run("--beam", 4, "--nbest", 3))))
+    firsts = [sentence for sentence in ranked if "nbest = 1" in sentence.comments]
+    assert [(s.heads, s.deprels) for s in firsts] == [(s.heads, s.deprels) for s in best]
+    assert len(ranked) > len(firsts)
+    assert all(any(comment.startswith("share = ") for comment in s.comments) for s in ranked)
+    assert run("--beam", 4, "--nbest", 3, "--tags", "predict").count("# score = ") >= len(best)
 
 
 @pytest.mark.parametrize(
@@ -316,6 +323,7 @@ def test_how_to_decode(g2g: Run, full: Path, tmp_path: Path) -> None:
         (["--reencode", "nan"], "expected exact, adaptive or a number"),
         (["--beam", "0"], "beam"),
         (["--beam", "2", "--keep-arcs"], "--beam goes with neither"),
+        (["--beam", "2", "--nbest", "3"], "--nbest goes up to the width of --beam"),
     ],
 )
 def test_how_not_to_decode(g2g: Run, full: Path, how: list[str], message: str) -> None:

@@ -21,6 +21,7 @@ from graph2graph.decoding.constraints import Constraint
 from graph2graph.decoding.greedy import Options, Work, greedy
 from graph2graph.errors import DataError
 from graph2graph.parser import Parser, Vocabulary
+from graph2graph.precision import Int8Linear
 from graph2graph.transitions import NO_NODE, Action
 from strategies import trees
 
@@ -208,3 +209,53 @@ def test_the_same_trees_whatever_is_encoded_together(name: str, threshold: float
         found.append((states.heads.tolist(), states.labels.tolist()))
     assert found[0] == found[1] == found[2]
     assert len({work.n_encoded for work in works}) == len({work.n_pieces for work in works}) == 1
+
+
+def test_drafts_change_nothing_but_the_number_of_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    parser = PARSERS["sent-g2g"]
+    features = [parser.featurizer(sentence) for sentence in TOY]
+    turns = 0
+    encode = parser.model.encode
+
+    def counted(*args: Any, **kwargs: Any) -> Any:
+        nonlocal turns
+        turns += 1
+        return encode(*args, **kwargs)
+
+    monkeypatch.setattr(parser.model, "encode", counted)
+    found, n_turns, works = [], [], []
+    for room in (0, 40, 100, 1000):
+        turns = 0
+        works.append(Work())
+        alone = [greedy(parser.model, [one], Options(draft_tokens=room), work=works[-1]) for one in features]
+        found.append([(states.heads.tolist(), states.labels.tolist()) for states in alone])
+        n_turns.append(turns)
+    assert found[0] == found[1] == found[2] == found[3]
+    assert n_turns[0] == works[0].n_encoded  # one at a time
+    assert n_turns == sorted(n_turns, reverse=True)
+    assert n_turns[3] < n_turns[0]
+    assert works[3].n_encoded >= works[0].n_encoded  # some drafts are for nothing
+
+
+# ------------------------------------------------------------------------------------------------------------- int8
+
+
+@torch.inference_mode()
+@pytest.mark.parametrize("name", PARSERS)
+def test_int8_is_near_and_batch_mates_change_nothing(name: str, tmp_path: Path) -> None:
+    PARSERS[name].save(tmp_path)
+    exact, parser = Parser.load(tmp_path), Parser.load(tmp_path, precision="int8")
+    n_words = sum(map(len, TOY))
+    together = arcs(list(parser.parse(TOY)))
+    assert together == arcs([next(parser.parse([sentence])) for sentence in TOY])
+    assert together == arcs(list(parser.parse(TOY[::-1], batch_tokens=70)))[::-1]
+    plain = arcs(list(exact.parse(TOY)))
+    same = sum(
+        a == b for one, other in zip(plain, together, strict=True) for a, b in zip(one[0], other[0], strict=True)
+    )
+    assert same > 0.6 * n_words  # of wild weights; a fair coin would not get there
+    linear = exact.model.encoder.layers[0].inner
+    x = torch.randn(50, linear.in_features) * torch.logspace(-3, 3, 50)[:, None]
+    off = (Int8Linear(linear)(x) - linear(x)).norm(dim=1) / linear(x).norm(dim=1)
+    assert float(off.max()) < 0.03
+    assert float(Int8Linear(linear)(torch.zeros(1, linear.in_features)).sub(linear.bias).abs().max()) == 0

@@ -8,14 +8,20 @@ from collections.abc import Callable
 from pathlib import Path
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
 from conftest import Result
 from graph2graph import conllu, scoring
 from graph2graph.analysis.errors import Errors, errors, rer
+from graph2graph.config import VARIANTS, Config
 from graph2graph.conllu import Sentence
+from graph2graph.parser import Parser, Vocabulary
+from graph2graph.training.examples import example
+from graph2graph.training.loss import batch_loss
 from strategies import random_tree, reattached, trees
 
 LABELS = ["nsubj", "obj", "obl", "nmod:poss", "nmod", "punct"]
@@ -118,6 +124,45 @@ def test_real_treebanks(treebank: str, treebanks: Path) -> None:
     found = check(gold, perturbed(gold, 1))
     pattern, count = found.patterns.most_common(1)[0]
     assert count >= len(found.examples[pattern]) > 0
+
+
+def test_real_gold_and_real_system_output(treebanks: Path, one_thread: None) -> None:
+    """A parser that has learnt for a few seconds makes mistakes of its own, of many kinds."""
+    if not (treebanks / "en_ewt" / "dev.conllu").exists():
+        pytest.skip("en_ewt is not there")
+    gold = [one for one in conllu.read(treebanks / "en_ewt" / "dev.conllu") if 3 <= len(one) <= 40][:150]
+    system = list(_quick_parser(gold[::5]).parse(gold))
+    found = check(gold, system)
+    assert 10 < scoring.score(gold, system).las < 90
+    assert min(one.gold for one in found.by_length.values()) > 5  # no bin is empty
+    assert found.confusion.total() > n_confused(found) > 20
+
+
+def _quick_parser(sentences: list[Sentence]) -> Parser:
+    encoder = {"width": 48, "inner_width": 96, "layers": 1, "heads": 2, "vocab_size": 400}
+    config = Config.parse({"model": VARIANTS["sent"] | {"encoder": encoder}}, "test")
+    vocabulary = Vocabulary.of(sentences)
+    torch.manual_seed(0)
+    parser = Parser.create(config, vocabulary, forms=(form for one in sentences for form in one.forms))
+    numbers = {label: number for number, label in enumerate(vocabulary.labels)}
+    examples = [example(s, parser.featurizer(s), numbers, swap="eager", keep_states=False) for s in sentences]
+    optimiser = torch.optim.Adam(parser.model.parameters(), lr=3e-3)
+    for _ in range(25):
+        total, weight = batch_loss(parser.model, examples, [np.zeros(1, dtype=np.int64)] * len(examples))
+        optimiser.zero_grad()
+        (total / weight).backward()  # type: ignore[no-untyped-call]
+        optimiser.step()
+    return parser
+
+
+def n_confused(found: Errors) -> int:
+    return sum(n for (gold_label, label), n in found.confusion.items() if gold_label != label)
+
+
+def test_penn_tags_where_there_are_no_universal_ones() -> None:
+    gold = sentence_with([2, 0, 2], ["nsubj", "", "obj"]).with_tags(["_"] * 3, ["NNS", "VBP", "NN"])
+    [pattern] = errors([gold], [gold.with_tree([2, 0, 1], ["nsubj", "root", "obj"])]).patterns
+    assert (pattern.tag, pattern.gold_head, pattern.system_head) == ("NN", "VBP", "NNS")
 
 
 def test_relative_error_reduction() -> None:

@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -515,6 +516,11 @@ def test_resume_wants_the_same_run(tmp_path: Path) -> None:
     done = run(*RUN, "-o", str(output), "--set=train.epochs=2", "--resume", check=False)
     assert done.returncode == 1
     assert "settings is not what it was" in done.stderr
+    copies = [shutil.copy(TOY, tmp_path / name) for name in ("one.conllu", "two.conllu")]  # the same content elsewhere
+    state = json.loads((output / "run.json").read_text())
+    del state["asked"]["settings"]["train"]["explore"]  # as if by a version that had no such setting
+    (output / "run.json").write_text(json.dumps(state))
+    run(*map(str, copies), *RUN[2:], "-o", str(output), "--set=train.epochs=1", "--resume")
 
 
 def test_no_room_on_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -101,9 +101,8 @@ class TrainConfig(_Frozen):
     batch_pieces: int = Field(1500, ge=1)  # encoded in one step
     states: int = Field(4, ge=0)  # encoded for each sentence of a graph or state model; 0 is all, the paper's way
     empty_share: float = Field(0.3, ge=0, le=1)  # with one state a sentence: how often it is that of the empty graph
-    explore: float = Field(
-        0.0, ge=0, le=1
-    )  # share of sentences from which a state with the parser's own mistakes is drawn
+    empty_epochs: int = Field(0, ge=0)  # at first, in which a graph model of sentences sees the empty graph only
+    explore: float = Field(0.0, ge=0, le=1)  # share of sentences with a state that has the parser's own mistakes
     stale_weight: float = Field(0.7, ge=0, le=1)  # of a decision, for each arc that the graph it is taken on lacks
     empty_stale_weight: float = Field(1.0, ge=0, le=1)  # the same for the empty graph
     learning_rate: float = Field(3e-4, gt=0)  # of pretrained parameters
@@ -132,6 +131,9 @@ class DecodeConfig(_Frozen):
     """How a parser decodes unless told otherwise."""
 
     batch_tokens: int = Field(4096, ge=1)  # pieces encoded at once, padding counted
+    draft_tokens: int = Field(
+        192, ge=0
+    )  # exact decoding of few sentences encodes graphs that may come, up to so many pieces
     reencode: float = Field(math.inf, ge=0)  # encode again when the best action is less probable; inf: always, exactly
     adaptive: float = Field(0.9, ge=0)  # the number that `adaptive` stands for
 

@@ -92,6 +92,13 @@ class Sentence:
         return self.column(DEPREL)
 
     @property
+    def ranges(self) -> list[tuple[int, int, list[str]]]:
+        """The tokens of several words, `2-3`: their first and last word, and their columns."""
+        rows = (line.removeprefix(_MARK).rstrip("\r\n").split("\t") for line in self.lines)
+        matches = ((_RANGE.fullmatch(row[ID]), row) for row in rows)
+        return [(int(match[1]), int(match[2]), row) for match, row in matches if match]
+
+    @property
     def parsed(self) -> bool:
         """Whether every word has a head."""
         return None not in self.heads
@@ -149,6 +156,15 @@ class Sentence:
                 kept = [item for item in old if item.partition("=")[0] not in pairs]
                 changes[i] = {MISC: "|".join(kept + [f"{key}={value}" for key, value in pairs.items()])}
         return self._with_cells(changes)
+
+    def with_comments(self, comments: Mapping[str, str]) -> "Sentence":
+        """The same sentence with `# key = value` lines put behind its comments."""
+        end = len(self.comments)
+        before = self.lines[end]
+        ending = before[len(before.rstrip("\r\n")) :]
+        new = [f"# {key} = {value}{ending}" for key, value in comments.items()]
+        lines = self.lines[:end] + new + self.lines[end:]
+        return replace(self, lines=lines, row_lines=[line + len(new) for line in self.row_lines])
 
     def with_tags(self, upos: Sequence[str], xpos: Sequence[str]) -> "Sentence":
         """The same sentence with other UPOS and XPOS columns."""

@@ -29,7 +29,9 @@ relations of type r.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
@@ -41,13 +43,30 @@ from torch.nn import functional as F
 from graph2graph.config import EncoderConfig
 from graph2graph.dropout import Dropout
 
-__all__ = ["EncoderConfig", "Graph", "GraphEncoder", "Layout"]
+__all__ = ["EncoderConfig", "Graph", "GraphEncoder", "Layout", "attention_seen"]
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "gelu": F.gelu,
     "gelu_new": partial(F.gelu, approximate="tanh"),
     "relu": F.relu,
 }
+
+
+_seen: ContextVar[list[Tensor] | None] = ContextVar("attention seen", default=None)
+
+
+@contextmanager
+def attention_seen() -> Iterator[list[Tensor]]:
+    """A list to which every encoding made meanwhile adds the attention of its layers, [B·h, n, n] each, in their order.
+
+    Only what is encoded in this thread counts: others may use the same encoder at the same time.
+    """
+    seen: list[Tensor] = []
+    token = _seen.set(seen)
+    try:
+        yield seen
+    finally:
+        _seen.reset(token)
 
 
 @dataclass(frozen=True)
@@ -156,6 +175,7 @@ class _Plan:
     def __init__(self, layout: Layout, n_heads: int, graph: Graph | None, n_relations: int) -> None:
         n_rows, width, device = layout.n_rows, layout.width, layout.places.device
         self.width = width
+        self.seen = _seen.get()  # where the attention is wanted, if it is
         heads, parts = torch.arange(n_heads, device=device), torch.arange(3, device=device)  # parts: query, key, value
         # which token stands at each position, [B, 1, n]; padding takes the first of all, and nothing looks at it there
         tokens = torch.zeros(n_rows * width, dtype=torch.long, device=device)
@@ -205,6 +225,8 @@ class GraphAttention(nn.Module):
         if bias is not None:
             scores += bias
         attention = scores.softmax(-1)  # [B·h, n, n]
+        if plan.seen is not None:
+            plan.seen.append(attention)
         context = torch.bmm(self.dropout(attention), value)  # [B·h, n, c]
         if plan.pairs is not None:
             context += self._related_values(attention, plan.pairs)

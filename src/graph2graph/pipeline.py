@@ -7,15 +7,16 @@
 
 import os
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from itertools import chain, islice, tee
 from pathlib import Path
 from typing import Literal, Unpack
 
 from graph2graph import catalogue, conllu, text
 from graph2graph.conllu import Sentence
+from graph2graph.document import Document
 from graph2graph.errors import DataError
-from graph2graph.parser import ParseOptions, Parser
+from graph2graph.parser import BeamOptions, Candidate, ParseOptions, Parser
+from graph2graph.precision import Precision
 from graph2graph.text import TextModel
 
 # Which tags the parser sees: those of the sentences, those of the text model, or none.
@@ -23,33 +24,29 @@ Tags = Literal["keep", "predict", "none"]
 TEXTS = 256  # looked at together, so that sentences of like length are parsed together
 
 
-@dataclass(frozen=True, slots=True)
-class Document:
-    """A text and its parsed sentences."""
-
-    text: str
-    sentences: list[Sentence]
-
-    def to_conllu(self) -> str:
-        """The sentences in CoNLL-U."""
-        return "".join(line for sentence in self.sentences for line in sentence.lines)
-
-
 class Pipeline:
     """A parser and, if there is one, the text model that goes before it."""
 
-    def __init__(self, parser: Parser, text_model: TextModel | None = None, *, directory: Path | None = None) -> None:
-        self.parser, self.directory = parser, directory
+    def __init__(
+        self,
+        parser: Parser,
+        text_model: TextModel | None = None,
+        *,
+        directory: Path | None = None,
+        precision: Precision = "fp32",
+    ) -> None:
+        self.parser, self.directory, self.precision = parser, directory, precision
         self.name = "this model" if directory is None else str(directory)
         self._text_model = text_model
 
     @classmethod
-    def load(cls, model: str | os.PathLike[str] = catalogue.DEFAULT) -> "Pipeline":
-        """The pipeline in a model directory, or the shipped one of that name; nothing is looked for elsewhere."""
+    def load(cls, model: str | os.PathLike[str] = catalogue.DEFAULT, *, precision: Precision = "fp32") -> "Pipeline":
+        """The pipeline in a model directory, or the shipped or downloaded one of that name; the network is not touched."""
         directory = catalogue.find(model)
         file = directory / text.FILE_NAME
         text_model = TextModel.load(file) if file.exists() else None
-        return cls(Parser.load(directory), text_model, directory=directory)
+        parser = Parser.load(directory, precision=precision)
+        return cls(parser, text_model, directory=directory, precision=precision)
 
     @property
     def has_text_model(self) -> bool:
@@ -66,18 +63,22 @@ class Pipeline:
             )
         return self._text_model
 
-    def __call__(self, raw: str, *, ranges: bool = False) -> Document:
-        """Parse a text; with `ranges`, MISC says where in it each token is."""
-        return next(self.pipe([raw], ranges=ranges))
+    def __call__(self, raw: str, *, ranges: bool = True, **how: Unpack[ParseOptions]) -> Document:
+        """Parse a text: `nlp("The dog barks.")`.
 
-    def pipe(self, texts: Iterable[str], *, ranges: bool = False) -> Iterator[Document]:
-        """Parse texts, in the order they came, as they come."""
+        `ranges` writes to MISC where in the text each token is, which is how words know their place in it; how to parse is
+        said as in `Parser.parse`.
+        """
+        return next(self.pipe([raw], ranges=ranges, **how))
+
+    def pipe(self, texts: Iterable[str], *, ranges: bool = True, **how: Unpack[ParseOptions]) -> Iterator[Document]:
+        """Parse texts, in the order they came, as they come: `for document in nlp.pipe(texts, batch_tokens=2000): …`."""
         stream = iter(texts)
         while window := list(islice(stream, TEXTS)):
             split = [list(self.text_model.sentences(raw, ranges=ranges)) for raw in window]
-            parsed = self.parse(chain.from_iterable(split))
+            parsed = self.parse(chain.from_iterable(split), **how)
             for raw, sentences in zip(window, split, strict=True):
-                yield Document(raw, list(islice(parsed, len(sentences))))
+                yield Document.of(raw, islice(parsed, len(sentences)))
 
     def parse(
         self, sentences: Iterable[Sentence], *, tags: Tags = "keep", workers: int = 1, **how: Unpack[ParseOptions]
@@ -91,8 +92,20 @@ class Pipeline:
             return
         given, seen = tee(sentences)
         for tree, sentence in zip(self._parsed(self.text_model.tagged(seen), True, workers, how), given, strict=True):
-            misc = tree.column(conllu.MISC)
-            yield sentence.with_tree(tree.heads, tree.deprels).with_columns({conllu.MISC: misc})
+            yield grafted(sentence, tree)
+
+    def nbest(
+        self, sentences: Iterable[Sentence], beam: int, *, tags: Tags = "keep", **how: Unpack[BeamOptions]
+    ) -> Iterator[list[Candidate]]:
+        """The best trees of each sentence that a beam of this width finds, the best first."""
+        given, seen = tee(sentences)
+        tagged = self.text_model.tagged(seen) if tags == "predict" else seen
+        found = self.parser.nbest(tagged, beam, tags=tags != "none", **how)
+        for candidates, sentence in zip(found, given, strict=True):
+            yield [
+                one._replace(sentence=sentence.with_tree(one.sentence.heads, one.sentence.deprels))
+                for one in candidates
+            ]
 
     def _parsed(self, sentences: Iterable[Sentence], tags: bool, workers: int, how: ParseOptions) -> Iterator[Sentence]:
         if workers == 1:
@@ -101,4 +114,9 @@ class Pipeline:
             raise DataError("workers need a model in a directory, since each loads it for itself")
         from graph2graph.workers import parse
 
-        return parse(self.directory, sentences, workers, tags=tags, how=how)
+        return parse(self.directory, sentences, workers, tags=tags, how=how, precision=self.precision)
+
+
+def grafted(sentence: Sentence, tree: Sentence) -> Sentence:
+    """A sentence with the tree and MISC of another that has the same words, and its own tags."""
+    return sentence.with_tree(tree.heads, tree.deprels).with_columns({conllu.MISC: tree.column(conllu.MISC)})

@@ -27,6 +27,7 @@ FILE_NAME = "text.udpipe"  # in a model directory
 LIMIT = 100_000  # characters; a longer paragraph is cut at the end of a line, a longer line at white space
 
 _UNFIT = re.compile("[\0\ud800-\udfff]")  # what UDPipe's C strings cannot hold
+_SPACES = re.compile(r"[^\S\u00a0]+")  # but for the no-break space
 _SENT_ID = re.compile(r"^# sent_id = .*$", re.MULTILINE)
 _TOKEN_RANGE = re.compile(r"(?:^|\|)TokenRange=(\d+):(\d+)(?=\||$)")
 
@@ -65,24 +66,17 @@ class TextModel:
         has a sentence a line; `ranges` adds TokenRange=start:end, characters counted from 0 at the start of the text; without
         `tags` there are words only. Sentences are numbered from 1, or by `ids`.
         """
-        options = [name for name, wanted in (("presegmented", presegmented), ("ranges", ranges)) if wanted]
-        tokenizer = self.model.newTokenizer(";".join(options))
+        tokenizer = self.model.newTokenizer(_options(presegmented, ranges))
         if tokenizer is None:
             raise DataError(f"{self.name}: this UDPipe model has no tokeniser")
-        tokenizer.resetDocument("")
         writer = udpipe.OutputFormat.newConlluOutputFormat()
-        found, error = udpipe.Sentence(), udpipe.ProcessingError()
-        for paragraph in paragraphs(_lines(text) if isinstance(text, str) else text):
-            tokenizer.setText(_UNFIT.sub("\ufffd", paragraph))
-            while tokenizer.nextSentence(found, error):
-                if tags:
-                    self._tag(found)
-                written = writer.writeSentence(found)
-                if ids is not None:
-                    written = _SENT_ID.sub(f"# sent_id = {next(ids)}", written, count=1)
-                yield from conllu.read(io.StringIO(written), check="columns")
-            if error.occurred():
-                raise DataError(f"{self.name}: {error.message}")
+        for found in _split(tokenizer, text, self.name):
+            if tags:
+                self._tag(found)
+            written = writer.writeSentence(found)
+            if ids is not None:
+                written = _SENT_ID.sub(f"# sent_id = {next(ids)}", written, count=1)
+            yield from conllu.read(io.StringIO(written), check="columns")
 
     def tagged(self, sentences: Iterable[Sentence]) -> Iterator[Sentence]:
         """The same sentences with UPOS, XPOS, FEATS and LEMMA as this model has them, whatever they were before."""
@@ -105,6 +99,55 @@ class TextModel:
         error = udpipe.ProcessingError()
         if not self.model.tag(sentence, udpipe.Model.DEFAULT, error):
             raise DataError(f"{self.name}: {error.message}")
+
+
+def generic(text: str, *, presegmented: bool = False, ranges: bool = False) -> Iterator[Sentence]:
+    """The sentences of a text as UDPipe's own rules split it, which need no model and know no contractions."""
+    tokenizer = udpipe.InputFormat.newGenericTokenizerInputFormat(_options(presegmented, ranges))
+    writer = udpipe.OutputFormat.newConlluOutputFormat()
+    for found in _split(tokenizer, text, "generic_tokenizer"):
+        yield from conllu.read(io.StringIO(writer.writeSentence(found)), check="columns")
+
+
+def horizontal(lines: Iterable[str]) -> Iterator[Sentence]:
+    """A sentence a line, its words between spaces; a no-break space is a space within a word, as in UDPipe.
+
+    >>> [sentence.forms for sentence in horizontal(["The dog barks .\\n", "\\n", "10\\u00a0000 dogs\\n"])]
+    [['The', 'dog', 'barks', '.'], ['10 000', 'dogs']]
+    """
+    for line in lines:
+        words = [word.replace("\u00a0", " ").strip() for word in _SPACES.split(line)]
+        if words := [word for word in words if word]:
+            yield Sentence.from_words(words, text=line.strip())
+
+
+def vertical(lines: Iterable[str]) -> Iterator[Sentence]:
+    """A word a line, sentences between blank lines."""
+    words: list[str] = []
+    for line in lines:
+        if line.strip():
+            words.append(line.strip().replace("\t", " "))
+        elif words:
+            yield Sentence.from_words(words)
+            words = []
+    if words:
+        yield Sentence.from_words(words)
+
+
+def _options(presegmented: bool, ranges: bool) -> str:
+    return ";".join(name for name, wanted in (("presegmented", presegmented), ("ranges", ranges)) if wanted)
+
+
+def _split(tokenizer: Any, text: str | Iterable[str], name: str) -> Iterator[Any]:
+    """The sentences that a UDPipe tokeniser finds; each is overwritten by the next."""
+    tokenizer.resetDocument("")
+    found, error = udpipe.Sentence(), udpipe.ProcessingError()
+    for paragraph in paragraphs(_lines(text) if isinstance(text, str) else text):
+        tokenizer.setText(_UNFIT.sub("\ufffd", paragraph))
+        while tokenizer.nextSentence(found, error):
+            yield found
+        if error.occurred():
+            raise DataError(f"{name}: {error.message}")
 
 
 def _lines(text: str) -> Iterator[str]:
@@ -137,17 +180,21 @@ def paragraphs(lines: Iterable[str], *, limit: int = LIMIT) -> Iterator[str]:
 def offsets(sentence: Sentence) -> list[tuple[int, int] | None]:
     """Where each word is in the text, from TokenRange; None if unknown, as for words that a token is not spelt from."""
     places = [_token_range(row[conllu.MISC]) for row in sentence.rows]
-    for line in sentence.lines:
-        row = line.rstrip("\r\n").split("\t")
-        first, dash, last = row[conllu.ID].partition("-")
-        if dash and len(row) == len(conllu.COLUMN_NAMES) and (place := _token_range(row[conllu.MISC])):
-            words = range(int(first) - 1, int(last))
-            if "".join(sentence.forms[word] for word in words) == row[conllu.FORM]:
-                start = place[0]
-                for word in words:
-                    places[word] = start, start + len(sentence.forms[word])
-                    start += len(sentence.forms[word])
+    for first, last, row in sentence.ranges:
+        forms = sentence.forms[first - 1 : last]
+        if (place := _token_range(row[conllu.MISC])) and "".join(forms) == row[conllu.FORM]:
+            begin = place[0]
+            for word, form in enumerate(forms, first - 1):
+                places[word] = begin, begin + len(form)
+                begin += len(form)
     return places
+
+
+def start(sentence: Sentence) -> int | None:
+    """Where a sentence begins in the text, from the TokenRange of its first token; None if unknown."""
+    row = next((row for first, _, row in sentence.ranges if first == 1), sentence.rows[0])
+    place = _token_range(row[conllu.MISC])
+    return place[0] if place else None
 
 
 def _token_range(misc: str) -> tuple[int, int] | None:

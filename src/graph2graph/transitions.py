@@ -148,15 +148,18 @@ class States:
 
     @classmethod
     def joined(cls, parts: Sequence["States"]) -> "States":
-        """The rows of several, one after another, all as wide as the widest."""
+        """The rows of several, one after another, all as wide as the longest sentence needs."""
         whole = cls(np.concatenate([part.n_words for part in parts]))
         row = 0
         for part in parts:
             last = row + len(part)
             for name in cls.__slots__:
-                array = getattr(part, name)
-                place = (slice(row, last), slice(array.shape[1])) if array.ndim == 2 else slice(row, last)
-                getattr(whole, name)[place] = array
+                target, array = getattr(whole, name)[row:last], getattr(part, name)
+                if array.ndim == 1:
+                    target[:] = array
+                else:  # columns that no sentence of the part uses may be too many
+                    width = min(target.shape[1], array.shape[1])
+                    target[:, :width] = array[:, :width]
             row = last
         return whole
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from graph2graph.conllu import Sentence
 from graph2graph.errors import DataError
 from graph2graph.parser import ParseOptions, Parser
+from graph2graph.precision import Precision
 
 PORTION = 256  # sentences that a worker gets at a time
 AHEAD = 2  # portions for each worker that are under way or wait to be fetched, so that memory stays flat
@@ -25,13 +26,20 @@ _parser: Parser  # of this process, if it is a worker
 
 
 def parse(
-    directory: Path, sentences: Iterable[Sentence], n_workers: int, *, tags: bool, how: ParseOptions
+    directory: Path,
+    sentences: Iterable[Sentence],
+    n_workers: int,
+    *,
+    tags: bool,
+    how: ParseOptions,
+    precision: Precision = "fp32",
 ) -> Iterator[Sentence]:
     """Parse sentences in worker processes, which load the model in a directory."""
     stream = iter(sentences)
     under_way: deque[Future[tuple[list[Sentence], list[str]]]] = deque()
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(n_workers, mp_context=context, initializer=_start, initargs=(directory,)) as pool:
+    starting = (directory, precision)
+    with ProcessPoolExecutor(n_workers, mp_context=context, initializer=_start, initargs=starting) as pool:
         try:
             while True:
                 while len(under_way) < AHEAD * n_workers and (portion := list(islice(stream, PORTION))):
@@ -49,13 +57,13 @@ def parse(
                 future.cancel()
 
 
-def _start(directory: Path) -> None:
+def _start(directory: Path, precision: Precision) -> None:
     global _parser
     import torch
 
     os.environ["OMP_NUM_THREADS"] = "1"
     torch.set_num_threads(1)
-    _parser = Parser.load(directory)
+    _parser = Parser.load(directory, precision=precision)
 
 
 def _parse(sentences: list[Sentence], tags: bool, how: ParseOptions) -> tuple[list[Sentence], list[str]]:

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from graph2graph.conllu import UPOS, Sentence
+from graph2graph.conllu import UPOS, XPOS, Sentence
 
 LAST = 10  # length or distance from which on all arcs share a bin
 ARC_BINS = ("ROOT", *map(str, range(1, LAST)), f"≥{LAST}")
@@ -181,8 +181,15 @@ def _ancestors(heads: Sequence[int], word: int) -> Iterator[int]:
 
 def _pattern(gold: Sentence, gold_head: int, head: int, word: int, labels: tuple[str, str]) -> Pattern:
     side = "right" if head == gold_head else "left of it" if head < gold_head else "right of it"
-    gold_tag, tag = ("ROOT" if h == 0 else gold.rows[h - 1][UPOS] for h in (gold_head, head))
-    return Pattern(labels[0], labels[1], gold.rows[word][UPOS], gold_tag, tag, side)
+    tags = _tags(gold)
+    gold_tag, tag = ("ROOT" if h == 0 else tags[h - 1] for h in (gold_head, head))
+    return Pattern(labels[0], labels[1], tags[word], gold_tag, tag, side)
+
+
+def _tags(sentence: Sentence) -> list[str]:
+    """The universal tags, or, where there are none, as in the Penn Treebank, its own."""
+    tags = sentence.column(UPOS)
+    return list(tags if any(tag != "_" for tag in tags) else sentence.column(XPOS))
 
 
 def _form(sentence: Sentence, node: int) -> str:

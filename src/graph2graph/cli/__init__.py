@@ -12,11 +12,15 @@ import typer
 
 from graph2graph import __version__
 from graph2graph.cli.analyze import analyze
+from graph2graph.cli.download import download
 from graph2graph.cli.draw import draw
 from graph2graph.cli.evaluate import evaluate
+from graph2graph.cli.info import info
 from graph2graph.cli.models import models
 from graph2graph.cli.oracle import oracle
 from graph2graph.cli.parse import parse
+from graph2graph.cli.reproduce import reproduce
+from graph2graph.cli.serve import serve
 from graph2graph.cli.train import train
 from graph2graph.cli.train_text import train_text
 from graph2graph.cli.validate import validate
@@ -45,7 +49,22 @@ def _options(
     del version  # handled by its callback
 
 
-for command in (parse, train, train_text, evaluate, analyze, draw, oracle, validate, models):
+COMMANDS = (
+    parse,
+    train,
+    train_text,
+    evaluate,
+    analyze,
+    reproduce,
+    draw,
+    oracle,
+    validate,
+    serve,
+    models,
+    info,
+    download,
+)
+for command in COMMANDS:
     app.command()(command)
 
 

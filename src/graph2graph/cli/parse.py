@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Iterable, Iterator
 from enum import StrEnum
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, NamedTuple
+from typing import IO, TYPE_CHECKING, NamedTuple
 
 import typer
 
@@ -20,7 +20,7 @@ from graph2graph.conllu import Sentence
 from graph2graph.errors import DataError
 
 if TYPE_CHECKING:
-    from graph2graph.parser import ParseOptions
+    from graph2graph.parser import BeamOptions, Candidate, ParseOptions
     from graph2graph.pipeline import Pipeline
 
 
@@ -50,6 +50,13 @@ class TagsChoice(StrEnum):
     NONE = "none"
 
 
+class PrecisionChoice(StrEnum):
+    """The numbers that the encoder computes with."""
+
+    FP32 = "fp32"
+    INT8 = "int8"
+
+
 class Input(NamedTuple):
     """One thing to parse: a file, standard input or the text of --text."""
 
@@ -62,7 +69,9 @@ def parse(
     files: list[Path] = typer.Argument(None, help="Files to parse, plain or gzip; - for standard input."),
     text: str = typer.Option(None, help="Parse this text, in place of files."),
     model: str = typer.Option(
-        catalogue.DEFAULT, metavar="NAME|DIR", help="A model shipped with g2g, or the directory of a trained one."
+        catalogue.DEFAULT,
+        metavar="NAME|DIR",
+        help="A model that is shipped or was downloaded, or the directory of a trained one.",
     ),
     input_format: InputChoice = typer.Option(
         None,
@@ -86,13 +95,25 @@ def parse(
         "0 encodes each sentence once. adaptive is the model's own number. Default: as the model says.",
     ),
     beam: int = typer.Option(1, min=1, help="Hypotheses followed for each sentence; 1 is greedy."),
+    nbest: int = typer.Option(
+        1,
+        min=1,
+        help="Write so many trees of each sentence, each with its rank, score and share in comments; needs --beam.",
+    ),
     keep_arcs: bool = typer.Option(False, "--keep-arcs", help="Heads and labels that are in the input stay."),
     probabilities: bool = typer.Option(
         False, "--probabilities", help="Write to MISC how probable each arc (ArcP) and its label (LabelP) was."
     ),
+    precision: PrecisionChoice = typer.Option(
+        PrecisionChoice.FP32,
+        help="The encoder's numbers: int8 is faster on a CPU, and a tenth of a point less accurate.",
+    ),
     batch_tokens: int = typer.Option(None, min=1, help="Pieces encoded at once; the trees do not depend on it."),
     threads: int = typer.Option(None, min=1, help="Threads of one process; default: all cores."),
     workers: int = typer.Option(1, min=1, help="Processes of one thread each; for many sentences better than threads."),
+    offline: bool = typer.Option(
+        False, "--offline", help="Do not use the network. It never is: only g2g download gets models."
+    ),
 ) -> None:
     """Parse text or sentences. Of CoNLL-U input only HEAD and DEPREL change, whatever --tags is.
 
@@ -107,16 +128,20 @@ def parse(
 
     echo "The dog barks ." | g2g parse --model DIR --input horizontal --output json -
     """
+    if offline:
+        os.environ["HF_HUB_OFFLINE"] = "1"
     inputs = _inputs(files or [], text, input_format)
     if beam > 1 and (keep_arcs or probabilities):
         raise typer.BadParameter("--beam goes with neither --keep-arcs nor --probabilities")
+    if nbest > beam or (nbest > 1 and workers > 1):
+        raise typer.BadParameter("--nbest goes up to the width of --beam, and not with --workers")
     import torch
 
     from graph2graph.pipeline import Pipeline
 
     if threads is not None:
         torch.set_num_threads(threads)
-    pipeline = Pipeline.load(model)
+    pipeline = Pipeline.load(model, precision=precision.value)
     ranges = ranges or output_format is OutputChoice.JSON
     reader = Reader(pipeline, tags, workers, presegmented=presegmented, ranges=ranges, heads=keep_arcs)
     with warnings.catch_warnings(), output(target) as stream:
@@ -124,19 +149,19 @@ def parse(
         warnings.showwarning = _note
         how: ParseOptions = {
             "batch_tokens": batch_tokens,
-            "reencode": _threshold(reencode, pipeline),
+            "reencode": threshold(reencode, pipeline),
             "beam": beam,
             "keep_arcs": keep_arcs,
             "probabilities": probabilities,
         }
-        _write(reader.parsed(inputs, how), output_format, stream)
+        _write(reader.parsed(inputs, how, nbest), output_format, stream)
 
 
 def _note(message: Warning | str, *_: object, **__: object) -> None:
     print(f"g2g: {message}", file=sys.stderr)
 
 
-def _threshold(given: str | None, pipeline: "Pipeline") -> float | None:
+def threshold(given: str | None, pipeline: "Pipeline") -> float | None:
     """The number that --reencode stands for."""
     named = {"exact": math.inf, "adaptive": pipeline.parser.config.decode.adaptive}
     if given is None or given in named:
@@ -183,11 +208,16 @@ class Reader:
         self.check: conllu.Check = "forest" if heads else "columns"
         self.ids = itertools.count(1)  # of the sentences of raw text, over all files
 
-    def parsed(self, inputs: Iterable[Input], how: "ParseOptions") -> Iterator[Sentence]:
+    def parsed(self, inputs: Iterable[Input], how: "ParseOptions", nbest: int = 1) -> Iterator[Sentence]:
         """The sentences of all inputs with their trees; neighbours that see like tags are parsed in one stream."""
         for tags, group in itertools.groupby(inputs, self._seen_tags):
             sentences = itertools.chain.from_iterable(map(self._read, group))
-            yield from self.pipeline.parse(sentences, tags=tags.value, workers=self.workers, **how)
+            if nbest == 1:
+                yield from self.pipeline.parse(sentences, tags=tags.value, workers=self.workers, **how)
+            else:
+                options: BeamOptions = {"batch_tokens": how["batch_tokens"], "reencode": how["reencode"]}
+                for found in self.pipeline.nbest(sentences, how["beam"], tags=tags.value, **options):
+                    yield from _ranked(found[:nbest])
 
     def _tags(self, written: InputChoice) -> TagsChoice:
         """The tags asked for."""
@@ -216,35 +246,29 @@ class Reader:
                 tags=is_tagged,
                 ids=self.ids,
             )
-        words = _horizontal(given) if given.written is InputChoice.HORIZONTAL else _vertical(given)
+        from graph2graph.text import horizontal, vertical
+
+        read = horizontal if given.written is InputChoice.HORIZONTAL else vertical
+        words = read(lines(given.given, given.name))
         return self.pipeline.text_model.tagged(words) if is_tagged else words
 
 
-def _horizontal(given: Input) -> Iterator[Sentence]:
-    for line in lines(given.given, given.name):
-        if line.split():
-            yield Sentence.from_words(line.split(), text=line.strip())
-
-
-def _vertical(given: Input) -> Iterator[Sentence]:
-    words: list[str] = []
-    for line in lines(given.given, given.name):
-        if line.strip():
-            words.append(line.strip().replace("\t", " "))
-        elif words:
-            yield Sentence.from_words(words)
-            words = []
-    if words:
-        yield Sentence.from_words(words)
+def _ranked(found: "list[Candidate]") -> Iterator[Sentence]:
+    """The trees of one sentence, with what makes them differ in comments."""
+    for rank, one in enumerate(found, 1):
+        values = {"nbest": str(rank), "score": f"{one.score:.4f}", "share": f"{one.share:.4f}"}
+        yield one.sentence.with_comments(values)
 
 
 def _write(sentences: Iterable[Sentence], written: OutputChoice, stream: IO[bytes]) -> None:
     """Each sentence as soon as it is parsed; JSON is one object a line."""
+    from graph2graph.document import as_json
+
     for number, sentence in enumerate(sentences):
         if written is OutputChoice.CONLLU:
             text = "".join(sentence.lines)
         elif written is OutputChoice.JSON:
-            text = json.dumps(_as_json(sentence), ensure_ascii=False) + "\n"
+            text = json.dumps(as_json(sentence), ensure_ascii=False) + "\n"
         elif written is OutputChoice.TREE:
             text = ("\n" if number else "") + drawing.text(sentence) + "\n"
         else:
@@ -252,15 +276,3 @@ def _write(sentences: Iterable[Sentence], written: OutputChoice, stream: IO[byte
                 raise DataError("an SVG picture holds one sentence; the first was drawn")
             text = drawing.svg(sentence)
         stream.write(text.encode())
-
-
-def _as_json(sentence: Sentence) -> dict[str, Any]:
-    from graph2graph.text import offsets
-
-    names = [name.lower() for name in conllu.COLUMN_NAMES]
-    words: list[dict[str, Any]] = []
-    for row, head, place in zip(sentence.rows, sentence.heads, offsets(sentence), strict=True):
-        word: dict[str, Any] = {name: None if value == "_" else value for name, value in zip(names, row, strict=True)}
-        word |= {"id": int(row[conllu.ID]), "form": row[conllu.FORM], "head": head}
-        words.append(word | (dict(zip(("start_char", "end_char"), place, strict=True)) if place else {}))
-    return {"sent_id": sentence.sent_id, "text": sentence.text, "words": words}

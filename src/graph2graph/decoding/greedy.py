@@ -8,8 +8,8 @@ probability, and made anew only when it has not: at 0 each sentence is encoded o
 """
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -17,6 +17,7 @@ import torch
 from torch import Tensor
 
 from graph2graph.decoding.constraints import Constraint
+from graph2graph.decoding.drafting import Drafts, drafted
 from graph2graph.models.features import OUTSIDE, Features
 from graph2graph.models.memory import Memory
 from graph2graph.models.model import Encodings, ParserModel
@@ -31,6 +32,9 @@ class Options:
 
     reencode: float = EXACT
     batch_tokens: int = 4096  # pieces encoded at once, padding counted
+    draft_tokens: int = (
+        192  # exact decoding encodes graphs that may come along with what is needed, up to so many pieces
+    )
 
 
 DEFAULT = Options()
@@ -43,6 +47,19 @@ class Work:
     n_encoded: int = 0  # states
     n_pieces: int = 0  # in them
     decisions: list["Decisions"] | None = None  # by step, if they are wanted: give an empty list
+    watch: Callable[[States, "View", "Decisions"], None] | None = None  # is called at each step, before it is taken
+
+    @property
+    def is_watched(self) -> bool:
+        """Whether anybody wants to know the decisions."""
+        return self.decisions is not None or self.watch is not None
+
+    def note(self, states: States, view: "View", decided: "Decisions") -> None:
+        """Pass on the decisions of a step to whoever wants them."""
+        if self.decisions is not None:
+            self.decisions.append(decided)
+        if self.watch is not None:
+            self.watch(states, view, decided)
 
     def add(self, other: "Work") -> None:
         """Count in what was done elsewhere."""
@@ -90,6 +107,8 @@ def greedy(
     work: Work | None = None,
 ) -> States:
     """The final states of these sentences, with the given arcs and labels in them; `work` is filled with what was done."""
+    if work is not None and work.watch is not None:
+        options = replace(options, draft_tokens=0)  # who watches wants to see each encoding when it is used
     states = States([feature.n_words for feature in features])
     sight = sight_of(model, features, states, options)
     kept = None if given is None else _Kept(given)
@@ -104,12 +123,12 @@ def greedy(
         labels, label_scores = _labels(model, view, actions, focus)
         if kept is not None:
             labels = kept.labelled(labels, rows, actions, focus)
-        states.apply(rows, actions, labels)
-        sight.acted(rows, focus, actions, labels)
-        if work is not None and work.decisions is not None:
+        if work is not None and work.is_watched:
             action_p = view.scores.softmax(dim=1).cpu().numpy()
             label_p = _label_p(labels, label_scores, actions)
-            work.decisions.append(Decisions(rows, focus, actions, labels, action_p, label_p, view.is_fresh))
+            work.note(states, view, Decisions(rows, focus, actions, labels, action_p, label_p, view.is_fresh))
+        states.apply(rows, actions, labels)
+        sight.acted(rows, focus, actions, labels)
         rows = rows[~states.is_final[rows]]
     if work is not None:
         work.n_encoded += sight.n_encoded
@@ -188,6 +207,7 @@ class SentenceSight:
         self.last = np.zeros(len(features), dtype=np.int64)  # the dependent of the last of them
         self.lengths = np.array([feature.n_pieces for feature in features])
         self.encodings = self._room()
+        self.drafts = Drafts()
         self.n_encoded = self.n_pieces = 0
         self.is_first = True  # step
         self._encode(np.arange(len(features)))
@@ -209,7 +229,7 @@ class SentenceSight:
     def take(self, rows: IntArray, states: States) -> None:
         """Go on with copies of some rows, whose states are these."""
         old = self.encodings
-        self.states, self.features = states, [self.features[row] for row in rows.tolist()]
+        self.states, self.features, self.drafts = states, [self.features[row] for row in rows.tolist()], Drafts()
         self.n_missing, self.last, self.lengths = self.n_missing[rows], self.last[rows], self.lengths[rows]
         self.encodings = self._room()
         is_node = self.encodings.places < len(self.encodings.vectors) - 1
@@ -228,7 +248,7 @@ class SentenceSight:
         """The scores of the actions in these rows, on a fresh encoding where the old one is not good enough."""
         is_stale = self.n_missing[rows] > 0
         if self.options.reencode == EXACT:
-            self._encode(rows[is_stale])
+            self._encode(self._foreseen(rows[is_stale]))
             return self._view(rows, focus, legal, is_stale)
         view = self._view(rows, focus, legal, np.zeros(len(rows), dtype=np.bool_))
         if is_stale.any() and self.options.reencode > 0:
@@ -245,11 +265,40 @@ class SentenceSight:
         scores = self.model.action_scores(self.encodings, encoded, self.model.tensor(focus), self.model.tensor(legal))
         return View(self.encodings, encoded, None, scores, is_fresh | self.is_first)
 
+    def _foreseen(self, rows: IntArray) -> IntArray:
+        """Give the rows whose graph was drafted its encoding; the others are left."""
+        left = []
+        for row in rows.tolist():
+            vectors = self.drafts.take(row, self.states)
+            if vectors is None:
+                left.append(row)
+            else:
+                self.encodings.vectors[self.encodings.places[row, : len(vectors)]] = vectors
+                self.n_missing[row] = 0
+        return np.array(left, dtype=np.int64)
+
     def _encode(self, rows: IntArray) -> None:
         """Encode these rows anew, as many at a time as the budget has room for."""
-        for some in _portions(rows, self.lengths[rows], self.options.batch_tokens):
-            self._encode_together(some)
+        n_ahead = 0
+        if self.options.reencode == EXACT and len(rows) and not self.is_first:
+            n_ahead = self.options.draft_tokens // int(self.lengths[rows].sum()) - 1
+        if n_ahead > 0 and not any(self.features[row].is_long for row in rows.tolist()):
+            self._encode_ahead(rows, n_ahead)
+        else:
+            for some in _portions(rows, self.lengths[rows], self.options.batch_tokens):
+                self._encode_together(some)
         self.n_missing[rows] = 0
+
+    def _encode_ahead(self, rows: IntArray, n_arcs: int) -> None:
+        """Encode these rows, which are few, and along with them the graphs that they may soon have."""
+        drafts = [(rows, self.states.take(rows)), *drafted(self.model, self.encodings, self.states, rows, n_arcs)]
+        owners = np.concatenate([of for of, _ in drafts])
+        states = States.joined([some for _, some in drafts])
+        new = self.model.encode(states, [self.features[row] for row in owners.tolist()])
+        self.drafts.put(owners, states, new)
+        self._foreseen(rows)
+        self.n_encoded += len(owners)
+        self.n_pieces += int(self.lengths[owners].sum())
 
     def _encode_together(self, rows: IntArray) -> None:
         """Encode these rows; of a long sentence that lacks one arc, only the windows which that arc has changed."""

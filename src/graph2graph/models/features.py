@@ -54,9 +54,8 @@ class Features:
         """
         kept = np.array([row.columns[node] != OUTSIDE for row in self.rows])
         numbers = np.where(kept, np.cumsum(kept) - 1, OUTSIDE)
-        return replace(
-            self, rows=[row for row, keep in zip(self.rows, kept, strict=True) if keep], row_of=numbers[self.row_of]
-        )
+        rows = [row for row, keep in zip(self.rows, kept, strict=True) if keep]
+        return replace(self, rows=rows, row_of=numbers[self.row_of], n_pieces=sum(len(row.tokens) for row in rows))
 
     def without_tags(self) -> "Features":
         """The same sentence as if it had no tags."""

@@ -142,10 +142,20 @@ def _is_finished(request: Request, asked: dict[str, Any]) -> bool:
     if not request.resume:
         raise DataError(f"{output}: there is a run already; add --resume to go on, or choose another --output")
     state: dict[str, Any] = read_json(path)
+    before = state.get("asked", {})
     for key, value in asked.items():
-        if state.get("asked", {}).get(key) != value:
+        if key not in before or _meant(key, before[key], path) != _meant(key, value, path):
             raise DataError(f"{output}: cannot resume, {key} is not what it was when the run began")
     return bool(state.get("finished"))
+
+
+def _meant(key: str, value: Any, path: Path) -> Any:
+    """What counts of something that was asked: of a file its content, of settings all, those of newer versions too."""
+    if key in ("train", "dev"):
+        return value[-1]
+    if key == "encoder" and value is not None:
+        return Path(value).name
+    return Config.parse(value, str(path)) if key == "settings" else value
 
 
 def _read(file: Path) -> list[Sentence]:

@@ -22,9 +22,7 @@ class Draw(NamedTuple):
 
     example: Example
     steps: IntArray  # whose states are encoded
-    detour: (
-        float | None
-    )  # if the last of them is to be one off the gold path: how far down the parser's own way, 0 to 1
+    detour: float | None  # if the last is to be off the gold path: how far down the parser's own way, 0 to 1
 
 
 class Sampler:
@@ -65,14 +63,14 @@ class Sampler:
             hidden = rng.random(example.features.n_words + 1) < self.train.word_dropout
             hidden[ROOT] = False
             example = example.masked(hidden, self.mask)
-        steps = self._steps(example, rng)
+        steps = self._steps(example, rng, epoch)
         is_graph_model = self.model.graph_input and self.model.input == "sentence"
-        explores = is_graph_model and rng.random() < self.train.explore
+        explores = is_graph_model and epoch >= self.train.empty_epochs and rng.random() < self.train.explore
         return Draw(example, steps, rng.random() if explores else None)
 
-    def _steps(self, example: Example, rng: np.random.Generator) -> IntArray:
+    def _steps(self, example: Example, rng: np.random.Generator, epoch: int) -> IntArray:
         empty = np.zeros(1, dtype=np.int64)
-        if not self.model.graph_input and self.model.input == "sentence":
+        if self.model.input == "sentence" and (not self.model.graph_input or epoch < self.train.empty_epochs):
             return empty
         if self.model.input == "state":
             candidates = np.arange(example.n_steps)

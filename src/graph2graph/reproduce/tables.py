@@ -1,0 +1,145 @@
+"""A table of the paper with our figures beside it, as Markdown."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from statistics import mean
+from typing import Any
+
+from graph2graph.analysis.errors import rer
+from graph2graph.analysis.tables import Table
+from graph2graph.reproduce.places import Places
+from graph2graph.reproduce.plans import Figures, Plans, Row
+from graph2graph.reproduce.results import SPLITS, results
+
+PUNCTUATION = {
+    "include": "Punctuation counts and subtypes of labels do not, as in the CoNLL 2018 scorer, which the paper used here.",
+    "unicode": "Punctuation is left out by its Unicode class, as in the CoNLL-X scorer (eval.pl), which the paper used here.",
+    "ptb": "Punctuation is left out by its Penn tag.",
+}
+
+
+@dataclass(frozen=True)
+class Line:
+    """A row: the paper's figures, and ours, each the mean over its seeds."""
+
+    name: str
+    row: Row
+    against: str | None  # in the profile that was run
+    results: Mapping[int, dict[str, Any]] = field(repr=False)
+
+    def ours(self, split: str) -> Figures:
+        """Our scores, if there are any."""
+        if not self.results:
+            return Figures()
+        return Figures(**{key: mean(one[split][key] for one in self.results.values()) for key in ("uas", "las")})
+
+    def theirs(self, split: str) -> Figures:
+        """The published scores."""
+        published: Figures = getattr(self.row.published, split)
+        return published
+
+
+def lines_of(plans: Plans, places: Places) -> dict[str, Line]:
+    """All rows of a table."""
+    return {
+        name: Line(name, row, plans.against(name), results(plans, places, name)) for name, row in plans.rows.items()
+    }
+
+
+def reduction(line: Line, lines: Mapping[str, Line], *, ours: bool) -> float | None:
+    """Relative error reduction in LAS on the development set, as the paper has it in its text."""
+    other = lines.get((line.against if ours else line.row.against) or "")
+    if other is None:
+        return None
+    score, reference = (one.ours("dev").las if ours else one.theirs("dev").las for one in (line, other))
+    return None if score is None or reference is None else rer(score, reference)
+
+
+def page(plans: Plans, places: Places) -> str:
+    """The whole page."""
+    table, profile, lines = plans.table, plans.profile, lines_of(plans, places)
+    command = f"g2g reproduce {plans.name} --profile {plans.profile_name}"
+    command += "" if plans.minutes is None else f" --minutes {plans.minutes:g}"
+    parts = [f"# {table.title}", f"{table.source} of the paper. {table.about}".strip(), profile.about]
+    parts.append(
+        f"{PUNCTUATION[table.scorers[0]]} Cells are UAS / LAS. Made by `{command}`; the result of each run, with settings "
+        f"and command, is in `experiments/results/{plans.name}/{plans.label}/`."
+    )
+    sections: dict[str, list[Line]] = {}
+    for line in lines.values():
+        sections.setdefault(line.row.section, []).append(line)
+    parts += [_section(title, some, lines, plans) for title, some in sections.items()]
+    parts += _orderings(lines)
+    return "\n\n".join(part.strip() for part in parts if part.strip()) + "\n"
+
+
+def _section(title: str, some: Sequence[Line], lines: Mapping[str, Line], plans: Plans) -> str:
+    compares = any(line.against for line in some)
+    treebanks = _treebanks(plans)
+    header = ["", *(f"{split}, {whose}" for split in SPLITS for whose in ("here", "paper"))]
+    header += ["against", "RER here", "RER paper"] if compares else []
+    header += ["dev LAS by seed", "core minutes", *(["treebank"] if treebanks else [])]
+    rows = [_cells(line, lines, plans, compares=compares) for line in some]
+    if plans.table.average:
+        rows.append(_average(some, len(header)))
+    notes = [
+        "RER: relative error reduction in LAS on dev, (LAS − LAS of the other) / (100 − LAS of the other)."
+    ] * compares
+    return Table(plans.name, title or "Scores", header, rows, " ".join(notes)).markdown()
+
+
+def _cells(line: Line, lines: Mapping[str, Line], plans: Plans, *, compares: bool) -> list[str]:
+    cells = [line.row.title]
+    for split in SPLITS:
+        cells += [_figures(line.ours(split)), _figures(line.theirs(split))]
+    if compares:
+        cells.append(lines[line.against].row.title if line.against else "")
+        cells += [_percent(reduction(line, lines, ours=ours)) for ours in (True, False)]
+    cells.append(", ".join(f"{one['dev']['las']:.2f}" for one in line.results.values()))
+    minutes = [one["seconds"] * one["threads"] / 60 for one in line.results.values()]
+    cells.append(f"{mean(minutes):.0f}" if minutes else "")
+    treebanks = _treebanks(plans)
+    return [*cells, treebanks.get(line.name, "")] if treebanks else cells
+
+
+def _treebanks(plans: Plans) -> dict[str, str]:
+    """What each row was trained on, and how that differs from the paper; nothing, where all have the same."""
+    names = {run.row: run.treebank for run in plans.runs()}
+    if len(set(names.values())) == 1:
+        return {}
+    known = plans.table.treebanks if plans.profile_name == "cpu" else {}
+    notes = {name: known[name].note for name in names.values() if name in known}
+    return {row: f"{name}: {notes[name]}" if notes.get(name) else name for row, name in names.items()}
+
+
+def _average(some: Sequence[Line], width: int) -> list[str]:
+    """Over the rows that were run, ours and the paper's."""
+    run = [line for line in some if line.results]
+    cells = [f"average of these {len(run)}" if run else "average"]
+    for split in SPLITS:
+        for figures in ([line.ours(split) for line in run], [line.theirs(split) for line in run]):
+            values = [[getattr(one, key) for one in figures] for key in ("uas", "las")]
+            known = [mean(some) if some and None not in some else None for some in values]
+            cells.append(_figures(Figures(uas=known[0], las=known[1])))
+    return cells + [""] * (width - len(cells))
+
+
+def _orderings(lines: Mapping[str, Line]) -> list[str]:
+    """Where the order of two rows is not the paper's."""
+    found = []
+    for line in lines.values():
+        ours, theirs = (reduction(line, lines, ours=whose) for whose in (True, False))
+        if line.against and ours is not None and theirs is not None and ours * theirs < 0:
+            other = lines[line.against].row.title
+            found.append(f"- {line.row.title} against {other}: RER {ours:+.1f} % here, {theirs:+.1f} % in the paper")
+    return ["## Where the order differs from the paper's", "\n".join(found)] if found else []
+
+
+def _figures(figures: Figures) -> str:
+    if figures.uas is None and figures.las is None:
+        return "–"
+    return " / ".join("–" if value is None else f"{value:.2f}" for value in (figures.uas, figures.las))
+
+
+def _percent(value: float | None) -> str:
+    return "" if value is None else f"{value:+.1f} %"

@@ -1,0 +1,97 @@
+"""The app: all paths together, and errors as one clear sentence."""
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse, PlainTextResponse, Response
+from starlette.exceptions import HTTPException
+
+from graph2graph import __version__
+from graph2graph.errors import DataError
+from graph2graph.server import json_api, metrics, pages, udpipe_api
+from graph2graph.server.limits import Refused
+from graph2graph.server.service import Service
+
+
+def create_app(service: Service) -> FastAPI:
+    """The app that answers for this service."""
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        async with service.running():
+            yield
+
+    about = "The Graph2Graph Transformer dependency parser as a service. Every error is JSON with one sentence, detail."
+    app = FastAPI(
+        title="graph2graph",
+        version=__version__,
+        description=about,
+        lifespan=lifespan,
+        docs_url=None,  # theirs load scripts from elsewhere
+        redoc_url=None,
+    )
+    for routes in (udpipe_api.router(service), json_api.router(service), pages.router()):
+        app.include_router(routes)
+    _add_state(app, service)
+    _add_errors(app)
+    return app
+
+
+def _add_state(app: FastAPI, service: Service) -> None:
+    @app.get("/health", tags=["State"], summary="Whether new requests are taken")
+    async def health() -> JSONResponse:
+        status = "stopping" if service.is_stopping else "ok"
+        content = {"status": status, "version": __version__, "models": list(service.models.by_name)}
+        return JSONResponse(content, status_code=503 if service.is_stopping else 200)
+
+    @app.get("/metrics", tags=["State"], summary="What was counted, for Prometheus")
+    async def counted() -> PlainTextResponse:
+        return PlainTextResponse(service.metrics.text(), media_type=metrics.CONTENT_TYPE)
+
+    @app.get("/docs", include_in_schema=False)
+    async def docs() -> Response:
+        return pages.docs(app)
+
+
+def _add_errors(app: FastAPI) -> None:
+    @app.exception_handler(Refused)
+    async def refused(_: Request, error: Refused) -> JSONResponse:
+        return JSONResponse({"detail": error.detail}, status_code=error.status, headers=error.headers)
+
+    @app.exception_handler(DataError)
+    async def bad_data(_: Request, error: DataError) -> JSONResponse:
+        return JSONResponse({"detail": str(error)}, status_code=400)
+
+    @app.exception_handler(RequestValidationError)
+    async def bad_request(_: Request, error: RequestValidationError) -> JSONResponse:
+        return JSONResponse({"detail": _sentence(error.errors())}, status_code=422)
+
+    @app.exception_handler(HTTPException)
+    async def http(request: Request, error: HTTPException) -> JSONResponse:
+        known = {
+            404: f"no such path: {request.url.path}; /docs lists them",
+            405: f"not with {request.method}; see /docs",
+        }
+        detail = known.get(error.status_code, str(error.detail))
+        return JSONResponse({"detail": detail}, status_code=error.status_code, headers=error.headers)
+
+    @app.exception_handler(Exception)
+    async def failed(_: Request, __: Exception) -> JSONResponse:  # logged by the guard, to which it goes on
+        return JSONResponse({"detail": "the server failed on this request; its log says why"}, status_code=500)
+
+
+def _sentence(errors: Sequence[Any]) -> str:
+    """What is wrong with a request: its first bad field, and all that is said of that one."""
+    first = errors[0]
+    if first["type"] == "json_invalid":
+        return f"not JSON: {first['ctx']['error']} at character {first['loc'][-1]}"
+    if first["type"] in ("model_attributes_type", "missing") and first["loc"] == ("body",):
+        return "expected a JSON object, sent with Content-Type: application/json"
+    place = first["loc"][1:2]
+    said = dict.fromkeys(error["msg"].removeprefix("Value error, ") for error in errors if error["loc"][1:2] == place)
+    text = ", or ".join(message[0].lower() + message[1:] for message in said)
+    where = ".".join(map(str, first["loc"][1:] if len(said) == 1 else place))
+    return f"{where}: {text}" if where else text

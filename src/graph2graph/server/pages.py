@@ -1,0 +1,100 @@
+"""What a browser asks for: the page, its files, and the documentation of the API. Nothing is loaded from elsewhere."""
+
+from html import escape
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from fastapi import APIRouter, FastAPI
+from fastapi.responses import FileResponse, HTMLResponse, RedirectResponse, Response
+
+from graph2graph.server.limits import Refused
+
+PAGE = Path(str(resources.files("graph2graph.server"))) / "page"
+TYPES = {
+    ".css": "text/css",
+    ".html": "text/html",
+    ".ico": "image/x-icon",
+    ".js": "text/javascript",
+    ".json": "application/json",
+    ".png": "image/png",
+    ".svg": "image/svg+xml",
+    ".woff2": "font/woff2",
+}
+HEADERS = {"Cache-Control": "no-cache", "X-Content-Type-Options": "nosniff"}
+STYLE = """
+:root { color-scheme: light dark; font-family: system-ui, sans-serif; line-height: 1.45 }
+body { max-width: 60rem; margin: 2rem auto; padding: 0 1rem }
+table { border-collapse: collapse; width: 100% } td { padding: .2rem .8rem .2rem 0; vertical-align: top }
+h2 { margin-top: 2rem; border-top: 1px solid #8886; padding-top: 1rem } code { white-space: nowrap }
+"""
+
+
+def router() -> APIRouter:
+    """The paths of the page."""
+    routes = APIRouter(include_in_schema=False)
+
+    @routes.get("/")
+    async def page() -> Response:
+        return _file("index.html") if (PAGE / "index.html").is_file() else RedirectResponse("/docs")
+
+    @routes.get("/page/{name}")
+    async def part(name: str) -> Response:
+        return _file(name)
+
+    return routes
+
+
+def _file(name: str) -> Response:
+    """A file of the page; only names that are listed there count, so no other file can be had."""
+    path = next((path for path in PAGE.glob("*") if path.name == name), None)
+    if path is None or path.suffix not in TYPES or not path.is_file():
+        raise Refused(404, f"the page has no file {name!a}")
+    return FileResponse(path, media_type=TYPES[path.suffix], headers=HEADERS)
+
+
+def docs(app: FastAPI) -> HTMLResponse:
+    """The API as a plain page: each path, its fields and what they mean."""
+    schema = app.openapi()
+    parts = [f"<h1>{escape(schema['info']['title'])} {escape(schema['info']['version'])}</h1>"]
+    parts.append(
+        f"<p>{escape(schema['info']['description'])} Machine-readable: <a href=/openapi.json>openapi.json</a>."
+    )
+    for path, methods in schema["paths"].items():
+        for method, operation in methods.items():
+            parts.append(
+                f"<h2><code>{method.upper()} {escape(path)}</code></h2><p>{escape(operation.get('summary', ''))}"
+            )
+            parts.append(_table(_fields(operation, schema)))
+    return HTMLResponse(f"<!doctype html><meta charset=utf-8><title>API</title><style>{STYLE}</style>{''.join(parts)}")
+
+
+def _table(rows: list[tuple[str, str, str]]) -> str:
+    cells = ("".join(f"<td>{escape(cell)}" for cell in cells) for _, *cells in rows)
+    body = "".join(f"<tr><td><code>{escape(row[0])}</code>{rest}" for row, rest in zip(rows, cells, strict=True))
+    return f"<table>{body}</table>" if rows else ""
+
+
+def _fields(operation: dict[str, Any], schema: dict[str, Any]) -> list[tuple[str, str, str]]:
+    """Name, type and meaning of each field that a path takes."""
+    named = [(one["name"], one["schema"], one) for one in operation.get("parameters", [])]
+    for content in list(operation.get("requestBody", {}).get("content", {}).values())[:1]:
+        body = _resolved(content["schema"], schema)
+        named += [(name, field, field) for name, field in body["properties"].items()]
+    return [(name, _type(field), about.get("description", "")) for name, field, about in named]
+
+
+def _resolved(field: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any]:
+    name = field.get("$ref", "").rpartition("/")[2]
+    found: dict[str, Any] = schema["components"]["schemas"][name] if name else field
+    return found
+
+
+def _type(field: dict[str, Any]) -> str:
+    if "anyOf" in field:
+        return " or ".join(_type(one) for one in field["anyOf"])
+    if "enum" in field:
+        return ", ".join(map(str, field["enum"]))
+    if field.get("type") == "array":
+        return f"list of {_type(field['items'])}"
+    return str(field.get("type") or field.get("$ref", "").rpartition("/")[2])
