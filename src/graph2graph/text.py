@@ -9,12 +9,18 @@ paragraph does not depend on the others.
 """
 
 import io
+import multiprocessing
 import os
 import re
-from collections.abc import Iterable, Iterator
+import signal
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
+from multiprocessing.connection import wait
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import IO, Any
 
 from ufal import udpipe
@@ -22,6 +28,8 @@ from ufal import udpipe
 from graph2graph import conllu
 from graph2graph.conllu import Sentence
 from graph2graph.errors import DataError
+
+Source = str | os.PathLike[str]
 
 FILE_NAME = "text.udpipe"  # in a model directory
 LIMIT = 100_000  # characters; a longer paragraph is cut at the end of a line, a longer line at white space
@@ -39,7 +47,7 @@ class TextModel:
         self.model, self.name = model, name
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> "TextModel":
+    def load(cls, path: Source) -> "TextModel":
         """The model in a file: one of `g2g train-text`, or any other of UDPipe 1."""
         try:
             with open(path, "rb"):
@@ -243,25 +251,69 @@ class TextOptions:
 
 
 def train(
-    train: str | os.PathLike[str],
-    dev: str | os.PathLike[str] | None,
-    target: str | os.PathLike[str],
+    train: Source,
+    dev: Source | None,
+    target: Source,
     *,
     options: TextOptions | None = None,
 ) -> None:
     """Learn a text model from the words, tags and spaces of a treebank, stopping early on dev; trees are not looked at.
 
-    UDPipe reports each epoch on standard error. The file appears when it is complete.
+    Tokeniser and tagger are learnt at the same time, by a process each. UDPipe reports each epoch on standard error. The file
+    appears when it is complete.
     """
-    chosen = options or TextOptions()
+    chosen, none = options or TextOptions(), udpipe.Trainer.NONE
+    # opened now: if we may not write there, it is known before the long wait
+    with _appearing(Path(target)) as file, TemporaryDirectory() as directory:
+        tokenizer, tagger = Path(directory) / "tokenizer", Path(directory) / "tagger"
+        jobs = (chosen.tokenizer(), none, tokenizer), (none, chosen.tagger(), tagger)
+        _at_once([partial(_learn_apart, train, dev, *job) for job in jobs])
+        for part in (tokenizer, tagger):
+            if not part.exists():
+                problem = part.with_suffix(".error")
+                lost = "a learning process ended before its time, perhaps for lack of memory"
+                raise DataError(problem.read_text() if problem.exists() else lost)
+        file.write(_learn(train, None, f"from_model=file:{tokenizer}", f"from_model=file:{tagger}"))
+
+
+def _at_once(jobs: Sequence[Callable[[], None]]) -> None:
+    """Run each in a process of its own, until all are done or one has failed; then nothing of them is left."""
+    context = multiprocessing.get_context("spawn")
+    processes = [context.Process(target=job) for job in jobs]
+    try:
+        for process in processes:
+            process.start()
+        while not any(process.exitcode for process in processes):
+            running = [process.sentinel for process in processes if process.exitcode is None]
+            if not running:
+                break
+            wait(running)
+    finally:
+        for process in processes:
+            process.terminate()
+            process.join()
+
+
+def _learn_apart(train: Source, dev: Source | None, tokenizer: str, tagger: str, target: Path) -> None:
+    """Learn in a process of its own, into a file; if that fails, another one says why."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # Python would not see Ctrl-C until UDPipe comes back
+    try:
+        target.write_bytes(_learn(train, dev, tokenizer, tagger))
+    except DataError as error:
+        target.with_suffix(".error").write_text(str(error))
+        sys.exit(1)
+
+
+def _learn(train: Source, dev: Source | None, tokenizer: str, tagger: str) -> bytes:
+    """A UDPipe model with a tokeniser and a tagger as these options say."""
     learnt, heldout = _udpipe_sentences(train), _udpipe_sentences(dev) if dev else udpipe.Sentences()
-    parts = chosen.tokenizer(), chosen.tagger(), udpipe.Trainer.NONE
-    with _appearing(Path(target)) as file:  # opened now: if we may not write there, it is known before the long wait
-        error = udpipe.ProcessingError()
-        content = udpipe.Trainer.train("morphodita_parsito", learnt, heldout, *parts, error)
-        if error.occurred():
-            raise DataError(f"{train}: UDPipe cannot learn from this: {error.message.strip()}")
-        file.write(content)
+    error = udpipe.ProcessingError()
+    content: bytes = udpipe.Trainer.train(
+        "morphodita_parsito", learnt, heldout, tokenizer, tagger, udpipe.Trainer.NONE, error
+    )
+    if error.occurred():
+        raise DataError(f"{train}: UDPipe cannot learn from this: {error.message.strip()}")
+    return content
 
 
 @contextmanager
@@ -280,7 +332,7 @@ def _appearing(path: Path) -> Iterator[IO[bytes]]:
         raise DataError(f"{path}: {error.strerror or error}") from error
 
 
-def _udpipe_sentences(path: str | os.PathLike[str]) -> Any:
+def _udpipe_sentences(path: Source) -> Any:
     """The sentences of a treebank as UDPipe has them, without their trees."""
     sentences, sentence = udpipe.Sentences(), udpipe.Sentence()
     reader, error = udpipe.InputFormat.newConlluInputFormat(), udpipe.ProcessingError()
