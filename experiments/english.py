@@ -4,10 +4,12 @@
     python experiments/english.py text                        # tokeniser, splitter, tagger and lemmatiser, by UDPipe
     python experiments/english.py score --split dev           # all runs: gold, predicted and no tags; bootstrap
     python experiments/english.py score --split test          # once, when everything is chosen
+    python experiments/english.py graph sent-g2g-1            # dev: its graph as built, withheld, and with gold arcs
     python experiments/english.py ship sent-g2g-1             # half precision, into the package, scored as shipped
+    python experiments/english.py page                        # docs/english.md, from the results
 
 English-EWT, gold words, E5-small, one core a run. What is done is skipped, and an interrupted training goes on. The results are
-in experiments/results/english.json, and docs/results.md shows them.
+in experiments/results/english.json, and docs/english.md shows them.
 """
 
 import argparse
@@ -20,6 +22,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+from graph_use import graph_use
+
 from graph2graph import conllu, scoring, text
 from graph2graph.analysis import significance
 from graph2graph.conllu import Sentence
@@ -28,6 +32,7 @@ from graph2graph.parser import Parser
 ROOT = Path(__file__).resolve().parent.parent
 TREEBANK = Path(os.environ.get("G2G_TREEBANKS", ROOT.parent / "shared/treebanks")) / "en_ewt"
 RUNS, RESULTS = ROOT / "runs/english", ROOT / "experiments/results/english.json"
+PAGE = ROOT / "docs/english.md"
 SHIPPED = ROOT / "src/graph2graph/shipped/en"
 TEXT_MODEL = RUNS / text.FILE_NAME
 LICENCE = "CC BY-SA 4.0"
@@ -113,16 +118,90 @@ def _differences(gold: list[Sentence], trees: dict[tuple[str, str], list[Sentenc
     return rows
 
 
+def graph(given: argparse.Namespace) -> None:
+    """What the graph does to the trees of a run."""
+    gold, parser = list(conllu.read(TREEBANK / "dev.conllu")), Parser.load(RUNS / given.run)
+    results = _results()
+    results.setdefault("graph_use", {})[given.run] = {
+        tags: graph_use(parser, gold, tags=tags == "gold") for tags in ("gold", "none")
+    }
+    _write(results)
+
+
 def ship(given: argparse.Namespace) -> None:
     """Put a run into the package, in half precision, with its text model; score the files as they are shipped."""
     source = RUNS / given.run
     Parser.load(source).save(SHIPPED, half=True)
     shutil.copy(TEXT_MODEL, SHIPPED / text.FILE_NAME)
     results = _results()
-    results["shipped"] = {"run": given.run} | {
-        split: shipped_scores(TREEBANK / f"{split}.conllu") for split in ("dev", "test")
-    }
+    scores = {split: shipped_scores(TREEBANK / f"{split}.conllu") for split in ("dev", "test")}
+    results["shipped"] = {"run": given.run} | scores
     _write(results)
+    card = (source / "README.md").read_text(encoding="utf-8")
+    (SHIPPED / "README.md").write_text(card + "\n" + shipped_table(scores), encoding="utf-8")
+
+
+def shipped_table(scores: dict[str, Any]) -> str:
+    """The part of the card that speaks of the files as they are shipped."""
+    lines = ["Scores of these files, weights in half precision (UAS / LAS, official scorer; raw text: F1):", ""]
+    lines += ["| split | gold UPOS | predicted tags | no tags | raw text |", "|---|---|---|---|---|"]
+    for split, row in scores.items():
+        cells = [f"{row[tags]['uas']:.2f} / {row[tags]['las']:.2f}" for tags in TAGS]
+        lines.append(f"| {split} | {' | '.join(cells)} | {row['raw']['UAS']:.2f} / {row['raw']['LAS']:.2f} |")
+    lines += [
+        "",
+        "Words, sentences, tags and lemmas are found by text.udpipe, a UDPipe 1 model of the same treebank:",
+        "",
+    ]
+    lines += ["| split | tokens | sentences | words | UPOS | XPOS | lemmas |", "|---|---|---|---|---|---|---|"]
+    for split, row in scores.items():
+        names = ("Tokens", "Sentences", "Words", "UPOS", "XPOS", "Lemmas")
+        lines.append(f"| {split} | " + " | ".join(f"{row['raw'][name]:.2f}" for name in names) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def page(_: argparse.Namespace) -> None:
+    """Write docs/english.md."""
+    results = _results()
+    lines = [
+        "# The English parser",
+        "",
+        "UD English-EWT, E5-small (12 layers × 384), gold words; UAS / LAS as the official scorer has them. Each run had the same",
+        "time on one core; the best epoch was chosen on dev. Made by `python experiments/english.py`; the commands are in",
+        "`experiments/results/english.json`.",
+        "",
+        "| run | minutes | epochs | split | gold UPOS | predicted tags | no tags |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for name, run in results["runs"].items():
+        for split in ("dev", "test"):
+            if split in run:
+                cells = [f"{run[split][tags]['uas']:.2f} / {run[split][tags]['las']:.2f}" for tags in TAGS]
+                lines.append(
+                    f"| {name} | {run['seconds'] / 60:.0f} | {run['epochs']:.1f} | {split} | {' | '.join(cells)} |"
+                )
+    lines += [
+        "",
+        "SentTr+G2GTr less SentTr, LAS; p by paired bootstrap (one-sided) and by approximate randomisation:",
+        "",
+    ]
+    lines += ["| split | runs | tags | difference | bootstrap | randomisation |", "|---|---|---|---|---|---|"]
+    for split, rows in results["differences"].items():
+        for row in rows:
+            lines.append(
+                f"| {split} | {row['second']} − {row['first']} | {row['tags']} | {row['las']:+.2f} | "
+                f"{row['bootstrap']:.3f} | {row['randomisation']:.3f} |"
+            )
+    lines += ["", "What the graph does (dev, LAS):", ""]
+    lines += ["| run | tags | as built | withheld | gold arcs | trees changed |", "|---|---|---|---|---|---|"]
+    for name, by_tags in results.get("graph_use", {}).items():
+        for tags, row in by_tags.items():
+            cells = " | ".join(f"{row[case]['las']:.2f}" for case in ("as_built", "withheld", "gold_arcs"))
+            lines.append(f"| {name} | {tags} | {cells} | {row['changed']:.1f} % |")
+    if results["shipped"]:
+        scores = {split: results["shipped"][split] for split in ("dev", "test")}
+        lines += ["", f"Shipped as `en` is {results['shipped']['run']}.", "", shipped_table(scores).rstrip()]
+    PAGE.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 def shipped_scores(file: Path) -> dict[str, Any]:
@@ -183,9 +262,11 @@ def main() -> None:
     scoring_ = commands.add_parser("score")
     scoring_.add_argument("--split", choices=["dev", "test"], default="dev")
     scoring_.set_defaults(action=score)
-    shipping = commands.add_parser("ship")
-    shipping.add_argument("run")
-    shipping.set_defaults(action=ship)
+    for name, action in (("graph", graph), ("ship", ship)):
+        command = commands.add_parser(name)
+        command.add_argument("run")
+        command.set_defaults(action=action)
+    commands.add_parser("page").set_defaults(action=page)
     given = parser.parse_args()
     given.action(given)
 
