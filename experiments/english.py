@@ -166,8 +166,8 @@ def page(_: argparse.Namespace) -> None:
     lines = [
         "# The English parser",
         "",
-        "UD English-EWT, E5-small (12 layers × 384), gold words; UAS / LAS as the official scorer has them. Each run had the same",
-        "time on one core; the best epoch was chosen on dev. Made by `python experiments/english.py`; the commands are in",
+        "UD English-EWT, E5-small (12 layers × 384), gold words; UAS / LAS as the official scorer has them. Each run had",
+        "the same time on one core; the best epoch was chosen on dev. Made by `python experiments/english.py`; the commands are in",
         "`experiments/results/english.json`.",
         "",
         "| run | minutes | epochs | split | gold UPOS | predicted tags | no tags |",
