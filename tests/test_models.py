@@ -19,9 +19,9 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from graph2graph import conllu
-from graph2graph.config import VARIANTS, Config, EncoderConfig, ModelConfig
+from graph2graph.config import VARIANTS, Config, DecodeConfig, EncoderConfig, ModelConfig
 from graph2graph.conllu import Sentence
-from graph2graph.decoding.greedy import Work, greedy
+from graph2graph.decoding.greedy import Options, Work, greedy
 from graph2graph.errors import DataError
 from graph2graph.models.features import OUTSIDE, Features
 from graph2graph.models.inputs import sentence_input, state_input
@@ -48,7 +48,8 @@ def tiny(name: str, *, seed: int = 0, **encoder: Any) -> Parser:
     torch.manual_seed(seed)
     sizes = {"width": 32, "layers": 2, "heads": 4, "inner_width": 64, "max_positions": 64, "vocab_size": 300}
     shape = EncoderConfig(**sizes | {"dropout": 0.0, "attention_dropout": 0.0} | encoder)
-    config = Config(model=ModelConfig(**MODELS[name], exist_hidden=60, relation_hidden=30, encoder=shape))
+    model = ModelConfig(**MODELS[name], exist_hidden=60, relation_hidden=30, encoder=shape)
+    config = Config(model=model, decode=DecodeConfig(draft_tokens=0))  # so that what is encoded can be counted
     return Parser.create(config, VOCABULARY, forms=[form for sentence in TOY for form in sentence.forms])
 
 
@@ -206,7 +207,7 @@ class Recorder:
             return torch.nn.functional.one_hot(best, len(VOCABULARY.labels)).float()
 
         with mock.patch.multiple(self.model, action_scores=actions, label_scores=labels):
-            return greedy(self.model, [one.features for one in self.examples])
+            return greedy(self.model, [one.features for one in self.examples], Options(draft_tokens=0))
 
     @torch.no_grad()
     def teach(self) -> None:

@@ -16,7 +16,7 @@ from tokenizers import Tokenizer, models, pre_tokenizers
 
 from graph2graph import conllu
 from graph2graph.config import VARIANTS, Config, EncoderConfig, ModelConfig
-from graph2graph.decoding.greedy import greedy
+from graph2graph.decoding.greedy import Options, greedy
 from graph2graph.encoder import Graph, Layout
 from graph2graph.models.model import ParserModel, encoder_config
 from graph2graph.parser import Parser, Vocabulary
@@ -502,7 +502,7 @@ def forced(parser: Parser, gold: Example) -> None:
         return torch.nn.functional.one_hot(torch.tensor([next(labels)]), len(parser.vocabulary.labels)).float()
 
     with mock.patch.multiple(parser.model, action_scores=best_action, label_scores=best_label):
-        states = greedy(parser.model, [gold.features])
+        states = greedy(parser.model, [gold.features], Options(draft_tokens=0))
     assert states.heads[0].tolist() == gold.heads.tolist()
     assert states.labels[0].tolist() == gold.deprels.tolist()
 
