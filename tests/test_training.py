@@ -510,6 +510,21 @@ def test_a_label_that_only_the_development_set_has_is_a_note(tmp_path: Path) -> 
     assert " ".join(done.stderr.split()).count("label vocative (sentence hey) is not in the training data") == 1
 
 
+def test_a_variant_may_have_defaults_of_its_own(tmp_path: Path) -> None:
+    """Weaker than what is asked for, and no reason to stumble over what is no group."""
+    from graph2graph.cli.train import resolve
+
+    for flags, expected in (([], 5e-4), (["train.new_learning_rate=1e-3"], 1e-3)):
+        config, _ = resolve(None, flags, model="state-cls", tags=None, encoder=None)
+        assert config.train.new_learning_rate == expected
+    config, _ = resolve(None, [], model="sent", tags=None, encoder=None)
+    assert config.train.new_learning_rate == TrainConfig().new_learning_rate
+    for name in ("train", "model"):
+        (tmp_path / "bad.toml").write_text(f"{name} = 3\n")
+        with pytest.raises(DataError, match=name):
+            resolve(tmp_path / "bad.toml", [], model="state-cls", tags=None, encoder=None)
+
+
 def test_resume_wants_the_same_run(tmp_path: Path) -> None:
     output = tmp_path / "model"
     run(*RUN, "-o", str(output), "--set=train.epochs=1")

@@ -75,6 +75,12 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "sent": {"input": "sentence", "graph_input": False},
     "sent-g2g": {"input": "sentence", "graph_input": True},
 }
+# How a variant is trained unless told otherwise, where the common defaults do not suit it: at the usual rate of new parameters,
+# CLS on a pretrained encoder never learns where to look.
+TRAINED: dict[str, dict[str, Any]] = {
+    "state-cls": {"new_learning_rate": 5e-4},
+    "state-g2cls": {"new_learning_rate": 5e-4},
+}
 TITLES = {
     "state": "StateTr",
     "state-cls": "StateCLSTr",

@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from graph2graph import scoring
-from graph2graph.config import VARIANTS, Config
+from graph2graph.config import TRAINED, VARIANTS, Config
 from graph2graph.errors import DataError
 
 if TYPE_CHECKING:
@@ -90,7 +90,9 @@ def resolve(
     if variant is not None:
         if variant not in VARIANTS:
             raise DataError(f"no model {variant!r}; expected one of {', '.join(VARIANTS)}")
-        values["model"] = VARIANTS[variant] | values.get("model", {})
+        for group, weaker in (("model", VARIANTS[variant]), ("train", TRAINED.get(variant, {}))):
+            given = values.get(group, {})
+            values[group] = weaker | given if isinstance(given, dict) else given  # what is no group is told below
     if tags is not None:
         values.setdefault("data", {})["tags"] = tags
     for setting in settings:
