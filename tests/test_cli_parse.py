@@ -1,9 +1,14 @@
 """`g2g parse` and `graph2graph.load` with a small model of their own."""
 
+import contextlib
 import gzip
 import io
 import json
+import os
+import pty
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -352,3 +357,34 @@ def test_workers_give_the_same_in_the_same_order(g2g: Run, full: Path, tmp_path:
     for tags in ("predict", "none"):
         text = [g2g("parse", "--model", full, TOY, "--workers", n, "--tags", tags).out for n in (1, 2)]
         assert text[0] == text[1]
+
+
+def test_progress_is_shown_on_a_terminal_only(full: Path, tmp_path: Path) -> None:
+    given = tmp_path / "in.conllu"
+    conllu.write(list(conllu.read(TOY)) * 40, given)
+    command = [
+        sys.executable,
+        "-m",
+        "graph2graph",
+        "parse",
+        "--model",
+        str(full),
+        str(given),
+        "-o",
+        str(tmp_path / "out"),
+    ]
+    quiet = subprocess.run(command, check=True, capture_output=True)
+    assert (quiet.stdout, quiet.stderr) == (b"", b"")
+    ours, theirs = pty.openpty()
+    with subprocess.Popen(
+        command, stdout=subprocess.DEVNULL, stderr=theirs, env=os.environ | {"TERM": "xterm"}
+    ) as running:
+        os.close(theirs)
+        shown = b""
+        with contextlib.suppress(OSError):  # the terminal is gone when the process is
+            while part := os.read(ours, 4096):
+                shown += part
+    os.close(ours)
+    assert running.returncode == 0
+    assert b"\x1b[" in shown
+    assert b"parsing" in shown or b"a second" in shown

@@ -15,6 +15,7 @@ from typing import IO, TYPE_CHECKING, NamedTuple
 import typer
 
 from graph2graph import catalogue, conllu, drawing
+from graph2graph.cli.progress import watched
 from graph2graph.cli.streams import lines, output, source
 from graph2graph.conllu import Sentence
 from graph2graph.errors import DataError
@@ -154,7 +155,16 @@ def parse(
             "keep_arcs": keep_arcs,
             "probabilities": probabilities,
         }
-        _write(reader.parsed(inputs, how, nbest), output_format, stream)
+        is_conllu = all(given.written is InputChoice.CONLLU for given in inputs)
+        parsed = watched(
+            reader.parsed(inputs, how, nbest),
+            [given.given for given in inputs],
+            (lambda sentence: sum(map(len, sentence.lines)))
+            if is_conllu
+            else (lambda sentence: len(sentence.text) + 1),
+            to_terminal=stream.isatty(),
+        )
+        _write(parsed, output_format, stream)
 
 
 def _note(message: Warning | str, *_: object, **__: object) -> None:
