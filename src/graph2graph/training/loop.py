@@ -29,7 +29,7 @@ from graph2graph.training.exploration import with_detours
 from graph2graph.training.loss import batch_loss
 from graph2graph.training.metrics import Metrics
 from graph2graph.training.optimiser import optimiser, set_rate
-from graph2graph.training.plan import Plan, plan, timed
+from graph2graph.training.plan import QUICK, Plan, plan, timed
 from graph2graph.training.processes import Processes
 from graph2graph.training.sampling import Sampler
 from graph2graph.transitions import IntArray
@@ -197,12 +197,13 @@ class Trainer:
             return False
         n_scored = plan.eval_sentences or len(self.dev)
         chosen = np.linspace(0, len(self.dev) - 1, min(n_scored, len(self.dev))).astype(int)
-        scores = score(self.parser, [self.dev[i] for i in chosen])
+        is_quick = plan.quick_share < 1
+        scores = score(self.parser, [self.dev[i] for i in chosen], reencode=QUICK if is_quick else None)
         self.model.train()
         is_best = scores.las > self.best
         if is_best:
             self.best, self.best_step, self.epochs_since_best = scores.las, self.step, 0
-            self.scores = scores if len(chosen) == len(self.dev) else None
+            self.scores = scores if len(chosen) == len(self.dev) and not is_quick else None
             self.parser.save(self.output)
         else:
             self.epochs_since_best += 1
@@ -277,10 +278,10 @@ class Trainer:
         self.last_checkpoint = time.monotonic()
 
 
-def score(parser: Parser, gold: Sequence[Sentence]) -> scoring.Scores:
+def score(parser: Parser, gold: Sequence[Sentence], *, reencode: float | None = None) -> scoring.Scores:
     """Parse sentences anew and score against the trees they have."""
     parser.model.eval()
-    return scoring.score(gold, parser.parse(gold))
+    return scoring.score(gold, parser.parse(gold, reencode=reencode))
 
 
 def void(_: object) -> None:

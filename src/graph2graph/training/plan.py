@@ -21,6 +21,8 @@ N_TIMED = 6  # batches
 SCORING_SHARE = 0.1  # of the time, for scoring between the first and the last epoch
 RESERVE = 0.04  # of the time, for what takes longer than expected
 FORWARD_SHARE = 0.35  # what decoding takes a piece, of what training takes
+QUICK = 0.9  # the threshold of re-encoding with which graph models of sentences are scored between epochs
+QUICK_SHARE = 0.35  # what that takes at most, of exact decoding
 MIN_SCORED = 200  # sentences
 FINISH_SECONDS = 3.0  # to load the best model, draw the curve, write the card
 
@@ -35,11 +37,12 @@ class Plan:
     seconds_a_piece: float  # in training, as timed
     train_seconds: float
     score_seconds: float  # one scoring of the whole development set
+    quick_share: float = 1.0  # of that, what scoring between epochs takes for each sentence
 
     def finish_seconds(self, n_dev: int) -> float:
         """What the end of the run takes after its last step: scoring as after an epoch, and all if that was not all."""
         n_scored = min(self.eval_sentences or n_dev, n_dev)
-        share = n_scored / n_dev + (n_scored < n_dev)
+        share = self.quick_share * n_scored / n_dev + (n_scored < n_dev or self.quick_share < 1)
         return 1.2 * share * self.score_seconds + FINISH_SECONDS
 
     @property
@@ -71,16 +74,18 @@ def plan(
     train = sampler.train
     dev_pieces = np.array([encoded_pieces(features, model) for features in dev])
     score_seconds = float(dev_pieces.sum()) * seconds_a_piece * FORWARD_SHARE
+    quick_share = QUICK_SHARE if model.graph_input and model.input == "sentence" else 1.0
     epoch_seconds = float(sampler.costs.sum()) * seconds_a_piece
     if seconds_left is None:
         n_steps = sum(len(sampler.batches(epoch)) for epoch in range(train.epochs))
-        eval_sentences = train.eval_sentences
-        return Plan(n_steps, eval_sentences, 1, seconds_a_piece, train.epochs * epoch_seconds, score_seconds)
+        train_seconds = train.epochs * epoch_seconds
+        return Plan(n_steps, train.eval_sentences, 1, seconds_a_piece, train_seconds, score_seconds, quick_share)
     available = max(seconds_left * (1 - RESERVE) - score_seconds - FINISH_SECONDS, 0.0)
     n_epochs = max(available / epoch_seconds, 1.0)
-    share = min(1.0, SCORING_SHARE * available / (n_epochs * score_seconds))
+    watch_seconds = score_seconds * quick_share
+    share = min(1.0, SCORING_SHARE * available / (n_epochs * watch_seconds))
     eval_sentences = train.eval_sentences or max(int(share * len(dev)), min(MIN_SCORED, len(dev)))
-    scoring = n_epochs * score_seconds * eval_sentences / len(dev)
+    scoring = n_epochs * watch_seconds * eval_sentences / len(dev)
     eval_epochs = max(1, round(scoring / (SCORING_SHARE * available))) if available else 1
     scoring /= eval_epochs
     budget, n_steps, epoch = max(available - scoring, 0.0), 0, 0
@@ -91,7 +96,7 @@ def plan(
             n_steps += int(np.searchsorted(spent, budget))
             break
         budget, n_steps, epoch = budget - float(spent[-1]), n_steps + len(costs), epoch + 1
-    return Plan(max(n_steps, 1), eval_sentences, eval_epochs, seconds_a_piece, available, score_seconds)
+    return Plan(max(n_steps, 1), eval_sentences, eval_epochs, seconds_a_piece, available, score_seconds, quick_share)
 
 
 def peak_memory(model: torch.nn.Module, config: ModelConfig, batch_pieces: int) -> float:
