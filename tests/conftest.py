@@ -3,15 +3,19 @@
 import io
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 from unittest import mock
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from graph2graph.cli import main
+
+if TYPE_CHECKING:
+    from graph2graph.conllu import Sentence
+    from graph2graph.parser import Parser
 
 ROOT = Path(__file__).parents[1]
 WEIGHTS = ROOT / ".weights"
@@ -125,6 +129,24 @@ def run_g2g(*args: object, stdin: bytes = b"") -> Result:
 def g2g() -> Callable[..., Result]:
     """`g2g("validate", path, stdin=b"…")` gives the exit code, standard output and standard error."""
     return run_g2g
+
+
+def wild(name: str, sentences: "Sequence[Sentence]", **encoder: int) -> "Parser":
+    """A parser with large random weights, whose decisions are clear and wrong; it makes no drafts, which are hard to count."""
+    import torch
+
+    from graph2graph.config import VARIANTS, Config
+    from graph2graph.parser import Parser, Vocabulary
+
+    torch.manual_seed(1)
+    shape = {"width": 32, "inner_width": 64, "layers": 1, "heads": 2, "vocab_size": 300, "max_positions": 64} | encoder
+    values = {"model": VARIANTS[name] | {"encoder": shape}, "decode": {"draft_tokens": 0}}
+    forms = (form for sentence in sentences for form in sentence.forms)
+    parser = Parser.create(Config.parse(values, "test"), Vocabulary.of(sentences), forms=forms)
+    with torch.no_grad():
+        for parameter in parser.model.parameters():
+            parameter.copy_(torch.randn_like(parameter) * 0.3)
+    return parser
 
 
 @pytest.fixture(scope="session")

@@ -12,15 +12,15 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from conftest import wild
 from graph2graph import conllu
-from graph2graph.config import VARIANTS, Config
 from graph2graph.conllu import Sentence
 from graph2graph.decoding import constraints
 from graph2graph.decoding.beam import beam_search
 from graph2graph.decoding.constraints import Constraint
 from graph2graph.decoding.greedy import Options, Work, greedy
 from graph2graph.errors import DataError
-from graph2graph.parser import Parser, Vocabulary
+from graph2graph.parser import Parser
 from graph2graph.precision import Int8Linear
 from graph2graph.transitions import NO_NODE, Action
 from strategies import trees
@@ -28,22 +28,9 @@ from strategies import trees
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 TOY = list(conllu.read(Path(__file__).parent / "data" / "toy.conllu"))
-VOCABULARY = Vocabulary.of(TOY)
-TINY = {"width": 32, "inner_width": 64, "layers": 1, "heads": 2, "vocab_size": 300, "max_positions": 64}
 
 
-def wild(name: str) -> Parser:
-    """A parser with large random weights, whose decisions are clear and wrong."""
-    torch.manual_seed(1)
-    config = Config.parse({"model": VARIANTS[name] | {"encoder": TINY}}, "test")
-    parser = Parser.create(config, VOCABULARY, forms=(form for s in TOY for form in s.forms))
-    with torch.no_grad():
-        for parameter in parser.model.parameters():
-            parameter.copy_(torch.randn_like(parameter) * 0.3)
-    return parser
-
-
-PARSERS = {name: wild(name) for name in ("sent", "sent-g2g", "state", "state-g2g-c")}
+PARSERS = {name: wild(name, TOY) for name in ("sent", "sent-g2g", "state", "state-g2g-c")}
 
 
 def arcs(sentences: Sequence[Sentence]) -> list[Any]:

@@ -19,15 +19,13 @@ from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode, urlsplit
 
 import pytest
-import torch
 import uvicorn
 
 from conftest import CONTRACTIONS
 from graph2graph import conllu
-from graph2graph.config import VARIANTS, Config
 from graph2graph.conllu import HEAD, UPOS
 from graph2graph.errors import DataError
-from graph2graph.parser import Parser, Vocabulary
+from graph2graph.parser import Parser
 from graph2graph.pipeline import Pipeline
 from graph2graph.server import pages
 from graph2graph.server.app import create_app
@@ -93,17 +91,11 @@ def until(reached: Callable[[], bool]) -> None:
 
 
 @pytest.fixture(scope="module")
-def directory(text_udpipe: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A parser with random weights: its trees are wrong, but trees; and a text model."""
-    sentences = list(conllu.read(io.StringIO(TOY)))
-    encoder = {"width": 16, "inner_width": 32, "layers": 1, "heads": 2, "vocab_size": 200}
-    config = Config.parse({"model": VARIANTS["sent-g2g"] | {"encoder": encoder}}, "test")
-    torch.manual_seed(1)
-    parser = Parser.create(config, Vocabulary.of(sentences), forms=(form for s in sentences for form in s.forms))
+def directory(toy_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The toy model, and beside it the same without a text model."""
     path = tmp_path_factory.mktemp("models") / "toy-full"
-    parser.save(path)
-    parser.save(path.with_name("bare"))
-    shutil.copy(text_udpipe, path)
+    shutil.copytree(toy_model, path)
+    shutil.copytree(toy_model, path.with_name("bare"), ignore=shutil.ignore_patterns("text.udpipe"))
     return path
 
 

@@ -11,38 +11,34 @@ import pytest
 import torch
 from torch import Tensor
 
+from conftest import wild
 from graph2graph import conllu
-from graph2graph.config import VARIANTS, Config
+from graph2graph.config import VARIANTS, DecodeConfig
 from graph2graph.conllu import Sentence
 from graph2graph.decoding.greedy import Work
 from graph2graph.decoding.trace import Trace, trace
 from graph2graph.encoder import GraphAttention, attention_seen
 from graph2graph.errors import DataError
-from graph2graph.parser import Parser, Vocabulary
+from graph2graph.parser import Parser
 from graph2graph.transitions import Action, State
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 GOLD = list(conllu.read(Path(__file__).parent / "data" / "toy.conllu"))
 TOY = [sentence.with_tree([None] * len(sentence), ["_"] * len(sentence)) for sentence in GOLD]
-VOCABULARY = Vocabulary.of(GOLD)
 FEW = 4
-TINY = {"width": 32, "inner_width": 64, "layers": 2, "heads": 2, "vocab_size": 300, "max_positions": 64}
+N_LAYERS = 2
 ACTIONS = {action.title: action for action in Action}
 
 
-def wild(name: str) -> Parser:
-    """A parser with large random weights, whose decisions are clear and wrong."""
-    torch.manual_seed(1)
-    config = Config.parse({"model": VARIANTS[name] | {"encoder": TINY}}, "test")
-    parser = Parser.create(config, VOCABULARY, forms=(form for s in TOY for form in s.forms))
-    with torch.no_grad():
-        for parameter in parser.model.parameters():
-            parameter.copy_(torch.randn_like(parameter) * 0.3)
-    return parser
+PARSERS = {name: wild(name, GOLD, layers=N_LAYERS) for name in VARIANTS}
 
 
-PARSERS = {name: wild(name) for name in VARIANTS}
+def test_whoever_watches_sees_no_drafts() -> None:
+    parser = PARSERS["sent-g2g"]
+    config = parser.config.model_copy(update={"decode": DecodeConfig()})
+    drafting = Parser(config, parser.vocabulary, parser.pieces, parser.model)
+    assert trace(drafting, TOY[0]) == trace(parser, TOY[0])
 
 
 @pytest.mark.parametrize(
@@ -137,7 +133,7 @@ class Naive:
     def attention(self, relations: Tensor) -> list[Tensor]:
         """Of the encoding made first, [n, n] for each layer, its heads averaged; the other inputs wait."""
         found = []
-        for layer, x in self.inputs[: TINY["layers"]]:
+        for layer, x in self.inputs[:N_LAYERS]:
             query, key, _ = layer.qkv(x).chunk(3, dim=-1)  # [n, d]
             of_heads = []
             for head in range(layer.n_heads):
@@ -145,7 +141,7 @@ class Naive:
                 keys = key[None, :, part] + layer.relation_keys[relations]  # [n, n, c]
                 of_heads.append(((query[:, None, part] * keys).sum(-1) / math.sqrt(layer.head_width)).softmax(-1))
             found.append(torch.stack(of_heads).mean(0))
-        del self.inputs[: TINY["layers"]]
+        del self.inputs[:N_LAYERS]
         return found
 
 
