@@ -107,6 +107,7 @@ class Word:
     form: str
     deprel: str
     head: "Word | None" = None
+    tags: tuple[str, ...] = ("_", "_", "_")  # LEMMA, UPOS, XPOS
 
 
 @dataclass
@@ -126,7 +127,7 @@ class Perturbed:
     def of(cls, sentences: list[Sentence], seed: str) -> "Perturbed":
         perturbed = cls(random.Random(seed))
         for sentence in sentences:
-            words = [Word(form, deprel) for form, deprel in zip(sentence.forms, sentence.deprels, strict=True)]
+            words = [Word(row[conllu.FORM], row[conllu.DEPREL], tags=tuple(row[2:5])) for row in sentence.rows]
             for word, head in zip(words, sentence.tree, strict=True):
                 word.head = words[head - 1] if head else None
             tokens, n_done = [], 0
@@ -155,6 +156,7 @@ class Perturbed:
                 if self.random.random() < rate:
                     bare = word.deprel.split(":")[0]
                     word.deprel = self.random.choice([bare, f"{bare}:extra", self.random.choice(LABELS)])
+                    word.tags = tuple(self.random.choice([tag, tag, "X", "_"]) for tag in word.tags)
 
     def tokens(self, rate: float) -> None:
         """Join, split and regroup tokens; make, break and vary multiword tokens."""
@@ -244,7 +246,8 @@ class Perturbed:
                 lines.append("\t".join(cells))
             for number, word in enumerate(token.words, first):
                 form = word.form if len(token.words) > 1 else token.form
-                lines.append("\t".join([str(number), form, *"____", str(heads[number - 1]), word.deprel, "_", "_"]))
+                cells = [str(number), form, *word.tags, "_", str(heads[number - 1]), word.deprel, "_", "_"]
+                lines.append("\t".join(cells))
             first += len(token.words)
         return "\n".join(lines) + "\n\n"
 
@@ -280,7 +283,7 @@ def assert_equal_scores(gold: list[Sentence], predicted: str, *, same_words: boo
     aligned = scoring.score_aligned(gold, sentences)
     for name, values in ours(aligned).items():
         assert values == expected[name], name  # to the last bit
-    assert len(aligned.metrics) == 6
+    assert len(aligned.metrics) == 9
     if same_words:
         scores = scoring.score(gold, sentences)
         assert ours(scores) == {name: expected[name] for name in ("UAS", "LAS", "CLAS")}
@@ -567,7 +570,7 @@ def test_command_with_alignment(g2g: Callable[..., Result], gold_file: Path, toy
     for key, name in (("tokens_f1", "Tokens"), ("words_f1", "Words"), ("sentences_f1", "Sentences"), ("las", "LAS")):
         assert found[key] == expected[name][-1] < 100
     code, out, *_ = g2g("evaluate", gold_file, "-", "--align", stdin=perturbed.text.encode())
-    for name in ("Tokens", "Words", "Sentences", "UAS", "LAS", "CLAS"):
+    for name in ("Tokens", "Words", "Sentences", "UPOS", "XPOS", "Lemmas", "UAS", "LAS", "CLAS"):
         [line] = [line for line in out.splitlines() if f" {name} " in line]
         assert [cell.strip() for cell in line.split("│")[2:5]] == [f"{value:.2f}" for value in expected[name][3:]]
     code, out, err, _ = g2g("evaluate", gold_file, "-", stdin=perturbed.text.encode())

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 
@@ -15,16 +16,17 @@ import numpy as np
 import pytest
 import torch
 
+from conftest import Result
 from graph2graph import conllu, dropout
 from graph2graph.config import VARIANTS, Config, TrainConfig
 from graph2graph.errors import DataError
 from graph2graph.parser import Parser, Vocabulary
-from graph2graph.training import checkpoint
+from graph2graph.training import checkpoint, loop
 from graph2graph.training.examples import Example, StaleWeights, example
 from graph2graph.training.exploration import with_detours
 from graph2graph.training.loss import batch_loss, decisions_of
 from graph2graph.training.optimiser import optimiser, set_rate
-from graph2graph.training.plan import plan
+from graph2graph.training.plan import plan, timed
 from graph2graph.training.sampling import Sampler
 from graph2graph.transitions import NO_NODE
 
@@ -262,7 +264,7 @@ def test_a_full_disk_is_one_clear_line_and_the_checkpoint_before_stays(tmp_path:
     code = f"""
 import resource, torch
 from pathlib import Path
-from graph2graph.training import checkpoint
+from graph2graph.training import checkpoint, loop
 from tests.test_training import tiny_parser, optimiser, TrainConfig
 parser, _ = tiny_parser()
 adam = optimiser(parser.model, TrainConfig(), pretrained=False)
@@ -386,6 +388,21 @@ def test_a_time_limit_is_kept(tmp_path: Path) -> None:
     assert taken < 25  # the limit, and starting Python and torch
     result = json.loads((tmp_path / "model" / "run.json").read_text())
     assert 8 < result["seconds"] < 20
+
+
+def test_a_slow_machine_gets_a_shorter_plan(
+    tmp_path: Path, g2g: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With steps that take three times what was measured, the rate comes down to zero all the same, in time."""
+    monkeypatch.setattr(loop, "timed", lambda step, sampler: timed(step, sampler) / 3)
+    output = tmp_path / "model"
+    assert g2g("train", *RUN, "-o", output, "--time-limit", "15s", "--set=train.epochs=1").code == 0
+    result = json.loads((output / "run.json").read_text())
+    assert result["seconds"] < 15
+    rows = map(json.loads, (output / "metrics.jsonl").read_text().splitlines())
+    rates = [row["rate"] for row in rows if "rate" in row]
+    assert max(rates) > 0.9
+    assert rates[-1] < 0.25
 
 
 def test_even_without_time_for_a_step_there_is_a_model(tmp_path: Path) -> None:

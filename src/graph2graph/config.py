@@ -137,9 +137,7 @@ class DecodeConfig(_Frozen):
     """How a parser decodes unless told otherwise."""
 
     batch_tokens: int = Field(4096, ge=1)  # pieces encoded at once, padding counted
-    draft_tokens: int = Field(
-        192, ge=0
-    )  # exact decoding of few sentences encodes graphs that may come, up to so many pieces
+    draft_tokens: int = Field(192, ge=0)  # exact decoding encodes graphs that may come along, up to so many pieces
     reencode: float = Field(math.inf, ge=0)  # encode again when the best action is less probable; inf: always, exactly
     adaptive: float = Field(0.9, ge=0)  # the number that `adaptive` stands for
 

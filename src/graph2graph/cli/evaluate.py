@@ -65,8 +65,8 @@ def _name(file: Path) -> str:
 def _as_json(scores: scoring.Scores) -> dict[str, float]:
     values: dict[str, float] = {name: getattr(scores, name) for name in ("uas", "las", "clas", "ucm", "lcm")}
     values |= {"words": scores.words, "sentences": scores.sentences}
-    segmentation = ("Tokens", "Words", "Sentences")
-    return values | {f"{name.lower()}_f1": scores.metrics[name].f1 for name in segmentation if name in scores.metrics}
+    found = ("Tokens", "Words", "Sentences", "UPOS", "XPOS", "Lemmas")
+    return values | {f"{name.lower()}_f1": scores.metrics[name].f1 for name in found if name in scores.metrics}
 
 
 def _table(scores: scoring.Scores) -> Table:

@@ -32,9 +32,7 @@ class Options:
 
     reencode: float = EXACT
     batch_tokens: int = 4096  # pieces encoded at once, padding counted
-    draft_tokens: int = (
-        192  # exact decoding encodes graphs that may come along with what is needed, up to so many pieces
-    )
+    draft_tokens: int = 192  # exact decoding encodes graphs that may come along, up to so many pieces in all
 
 
 DEFAULT = Options()

@@ -9,7 +9,7 @@ import math
 import time
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -36,6 +36,8 @@ from graph2graph.transitions import IntArray
 
 LOG_EVERY = 20  # steps
 DRAW_EVERY = 60  # seconds
+PACE_EVERY = 50  # steps
+BEHIND = 0.95  # with less than this share of the steps left to be had in time, fewer are planned
 
 
 class TeacherForcing(nn.Module):
@@ -94,6 +96,7 @@ class Trainer:
         self.plan: Plan | None = None
         self.scores: scoring.Scores | None = None
         self.last_checkpoint = self.last_drawn = time.monotonic()
+        self.sitting = 0, 0.0  # the step and the time at which this one began
 
     # ------------------------------------------------------------------ a run
 
@@ -104,8 +107,9 @@ class Trainer:
             self.plan = self._make_plan()
             self._checkpoint()
         self.observer.planned(self.plan, self.step)
+        self.sitting = self.step, self.elapsed
         while self.step < self.plan.n_steps and not self._out_of_time():
-            self._epoch(self.plan)
+            self._epoch()
             goes_on = self.step < self.plan.n_steps and not self._out_of_time()
             if goes_on and self.epoch % self.plan.eval_epochs:
                 continue
@@ -135,12 +139,13 @@ class Trainer:
         """Epochs, the last one perhaps in part."""
         return self.epoch + self.batch / len(self.sampler.batches(self.epoch))
 
-    def _epoch(self, plan: Plan) -> None:
+    def _epoch(self) -> None:
         """The rest of the current epoch, or of the plan."""
+        assert self.plan is not None
         batches = self.sampler.batches(self.epoch)
         self.model.train()
-        while self.batch < len(batches) and self.step < plan.n_steps and not self._out_of_time():
-            share = set_rate(self.optimiser, self.step, plan.n_steps, self.config.warmup)
+        while self.batch < len(batches) and self.step < self.plan.n_steps and not self._out_of_time():
+            share = set_rate(self.optimiser, self.step, self.plan.n_steps, self.config.warmup)
             loss = self._step(batches[self.batch], self.optimiser)
             self.step, self.batch = self.step + 1, self.batch + 1
             if self.processes.is_first:
@@ -150,6 +155,8 @@ class Trainer:
                         step=self.step, epoch=self.epoch, loss=loss, rate=share, seconds=round(self.elapsed, 2)
                     )
             self._checkpoint_if_due()
+            if self.time_limit is not None and self.step % PACE_EVERY == 0:
+                self._keep_pace(self.plan)
         if self.batch >= len(batches):
             self.epoch, self.batch = self.epoch + 1, 0
 
@@ -181,6 +188,18 @@ class Trainer:
         if self.config.precision == "fp32":
             return nullcontext()
         return torch.autocast(self.processes.device.type, dtype=torch.bfloat16)
+
+    def _keep_pace(self, plan: Plan) -> None:
+        """If the machine is slower than when it was timed, plan fewer steps: the rate is to come down to 0 in time."""
+        assert self.time_limit is not None
+        first_step, began = self.sitting
+        a_step = (self.elapsed - began) / (self.step - first_step)
+        left = int((self.time_limit - self.elapsed - plan.finish_seconds(len(self.dev))) / a_step)
+        is_behind = left < BEHIND * (plan.n_steps - self.step)
+        new = replace(plan, n_steps=self.step + max(left, 1)) if is_behind else plan
+        self.plan = self.processes.agreed(new)
+        if self.plan is not plan:
+            self._checkpoint()  # so that the run goes on the same way however often it is killed
 
     def _out_of_time(self) -> bool:
         """Whether there is just time left to score; happens only where the machine was slower than planned."""

@@ -121,13 +121,12 @@ def _finish(request: Request, asked: dict[str, Any], trainer: Trainer, sentences
 
 
 def _asked(request: Request, processes: Processes) -> dict[str, Any]:
-    """What must be the same when a run is resumed."""
+    """What must be the same when a run is resumed; a time limit need not, since the plan stays as it was made."""
     return {
         "train": [str(request.train), _fingerprint(request.train)],
         "dev": [str(request.dev), _fingerprint(request.dev)],
         "encoder": request.encoder,
         "settings": request.config.model_dump(mode="json"),
-        "time_limit": request.time_limit,
         "processes": processes.count,
     }
 

@@ -1,0 +1,94 @@
+"""Accuracy against work: LAS, encodings a sentence and words/s of a graph model at several thresholds of re-encoding.
+
+    python benchmarks/curve.py DEV.conllu [--model en] [--thresholds 0 0.5 0.9 … inf] [--every 1] [--threads 2]
+                               [--json FILE] [--picture FILE]
+
+The threshold to ship (`decode.adaptive`) is the lowest whose LAS is within 0.05 of exact decoding. For development files only.
+"""
+
+import argparse
+import json
+import math
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from graph2graph import catalogue, conllu, scoring
+from graph2graph.decoding.greedy import Work
+from graph2graph.parser import Parser
+
+THRESHOLDS = (0.0, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, math.inf)
+LOSS = 0.05  # LAS that may be lost
+
+
+def point(parser: Parser, gold: list[conllu.Sentence], threshold: float) -> dict[str, Any]:
+    """One threshold."""
+    work, begin = Work(), time.perf_counter()
+    parsed = list(parser.parse(gold, reencode=threshold, work=work))
+    seconds = time.perf_counter() - begin
+    return {
+        "threshold": threshold if threshold < math.inf else "exact",
+        "las": round(scoring.score(gold, parsed).las, 2),
+        "encodings": round(work.n_encoded / len(gold), 2),
+        "words_per_second": round(sum(map(len, gold)) / seconds),
+    }
+
+
+def draw(points: list[dict[str, Any]], path: Path) -> None:
+    """LAS over the encodings of a sentence, each point with its threshold."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(6.4, 4.0), layout="constrained")
+    axes = figure.add_subplot()
+    axes.plot([p["encodings"] for p in points], [p["las"] for p in points], "o-", color="#0072b2")
+    for p in points:
+        axes.annotate(str(p["threshold"]), (p["encodings"], p["las"]), textcoords="offset points", xytext=(4, -12))
+    exact = points[-1]["las"]
+    axes.axhline(exact - LOSS, color="#767676", linestyle="--", linewidth=1, label=f"exact less {LOSS}")
+    axes.set_xscale("log")
+    ticks = [1, 2, 3, 5, 10]
+    axes.set_xticks(ticks, [str(tick) for tick in ticks])
+    axes.minorticks_off()
+    axes.set_xlabel("encodings a sentence")
+    axes.set_ylabel("LAS")
+    axes.legend(frameon=False, loc="lower right")
+    axes.spines[["top", "right"]].set_visible(False)
+    figure.savefig(path, dpi=150)
+
+
+def main() -> None:
+    """The command."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("file", type=Path)
+    parser.add_argument("--model", default="en")
+    parser.add_argument("--thresholds", type=float, nargs="+", default=THRESHOLDS)
+    parser.add_argument("--every", type=int, default=1, help="take every nth sentence")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--picture", type=Path)
+    given = parser.parse_args()
+    torch.set_num_threads(given.threads)
+    model = Parser.load(catalogue.find(given.model))
+    gold = list(conllu.read(given.file))[:: given.every]
+    points = []
+    print("| threshold | LAS | encodings | words/s |\n|---|---|---|---|")
+    for threshold in sorted(given.thresholds):
+        points.append(point(model, gold, threshold))
+        row = points[-1]
+        print(f"| {row['threshold']} | {row['las']:.2f} | {row['encodings']:.2f} | {row['words_per_second']:,} |")
+        sys.stdout.flush()
+    good = [row["threshold"] for row in points if row["las"] >= points[-1]["las"] - LOSS]
+    print(f"\nThe lowest within {LOSS} LAS of the last: {good[0]}")
+    if given.json:
+        given.json.write_text(
+            json.dumps({"model": given.model, "file": given.file.name, "points": points}, indent=1) + "\n"
+        )
+    if given.picture:
+        draw(points, given.picture)
+
+
+if __name__ == "__main__":
+    main()
