@@ -1,4 +1,4 @@
-"""Pages of the site that are made from something else: the front page, and the reference of the command line."""
+"""What of the site is made from something else: the front page, the command line's reference, the cards of the models."""
 
 import subprocess
 import sys
@@ -6,6 +6,9 @@ from pathlib import Path
 
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
+
+from graph2graph import catalogue
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
@@ -20,3 +23,12 @@ def _commands() -> str:
     command = [sys.executable, "-m", "typer", "graph2graph.cli", "utils", "docs", "--name", "g2g"]
     done = subprocess.run([*command, "--title", "Command line"], check=True, capture_output=True, text=True)
     return done.stdout
+
+
+def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
+    """Put the cards of the shipped models on the page of the models."""
+    if page.file.src_uri == "models.md":
+        for directory in catalogue.shipped().values():
+            card = (directory / "README.md").read_text(encoding="utf-8")
+            markdown += "\n" + f"\n{card}".replace("\n#", "\n##")
+    return markdown
