@@ -27,6 +27,7 @@ from graph_use import graph_use
 
 from graph2graph import conllu, scoring, text
 from graph2graph.analysis import significance
+from graph2graph.config import TITLES
 from graph2graph.conllu import Sentence
 from graph2graph.decoding.greedy import EXACT
 from graph2graph.parser import Parser
@@ -34,7 +35,7 @@ from graph2graph.parser import Parser
 ROOT = Path(__file__).resolve().parent.parent
 TREEBANK = Path(os.environ.get("G2G_TREEBANKS", ROOT.parent / "shared/treebanks")) / "en_ewt"
 RUNS, RESULTS = ROOT / "runs/english", ROOT / "experiments/results/english.json"
-PAGE = ROOT / "docs/english.md"
+PAGE, CURVES = ROOT / "docs/english.md", ROOT / "docs/images/english-curves.png"
 SHIPPED = ROOT / "src/graph2graph/shipped/en"
 TEXT_MODEL = RUNS / text.FILE_NAME
 LICENCE = "CC BY-SA 4.0"
@@ -48,9 +49,14 @@ COMMON: dict[str, Any] = {
     "train.tag_dropout": 0.4,
     "train.word_dropout": 0.1,
 }
+GRAPHS = {"train.states": 1, "train.stale_weight": 0.9}
+WATCHED_EVERY = 4
+ON = {"train.learning_rate": 1e-4, "train.new_learning_rate": 1e-3}  # for what goes on from a finished run
 SETTINGS: dict[str, dict[str, Any]] = {
     "sent": COMMON,
-    "sent-g2g": COMMON | {"train.states": 1, "train.stale_weight": 0.9, "train.empty_epochs": 3},
+    "sent-g2g": COMMON | GRAPHS | {"train.empty_epochs": 3},
+    "sent-on": COMMON | ON,
+    "sent-g2g-on": COMMON | ON | GRAPHS,
 }
 
 
@@ -64,10 +70,17 @@ def train(given: argparse.Namespace) -> None:
 def train_one(model: str, seed: int, given: argparse.Namespace) -> None:
     """One run, on one core."""
     files = [os.path.relpath(TREEBANK / f"{split}.conllu", ROOT) for split in ("train", "dev")]
+    if model.endswith("-on"):  # is short: its time is not for scoring
+        files[1] = os.path.relpath(RUNS / "watched.conllu", ROOT)
+        conllu.write(list(conllu.read(TREEBANK / "dev.conllu"))[::WATCHED_EVERY], RUNS / "watched.conllu")
     output = RUNS / f"{model}-{seed}"
     minutes = given.until if (output / "run.json").exists() else given.minutes
     command = ["g2g", "train", *files, "--output", os.path.relpath(output, ROOT)]
-    command += ["--encoder", f".weights/{given.encoder}", "--model", model, "--time-limit", f"{minutes:g}m"]
+    if model.endswith("-on"):
+        command += ["--start", f"runs/english/sent-{seed}", "--model", model.removesuffix("-on")]
+    else:
+        command += ["--encoder", f".weights/{given.encoder}", "--model", model]
+    command += ["--time-limit", f"{minutes:g}m"]
     for key, value in (SETTINGS[model] | {"train.seed": seed}).items():
         command += ["--set", f"{key}={json.dumps(value)}"]
     command += ["--license", LICENCE, "--resume"]
@@ -94,6 +107,7 @@ def score(given: argparse.Namespace) -> None:
         parser = Parser.load(output)
         row = results["runs"].setdefault(output.name, {})
         row |= {key: run[key] for key in ("command", "seconds", "epochs", "steps")}
+        row["curve"] = learning_curve(output / "metrics.jsonl")
         row[given.split] = {}
         is_exact = given.exact and parser.config.model.graph_input
         for tags in TAGS + ("exact",) * is_exact:
@@ -104,6 +118,31 @@ def score(given: argparse.Namespace) -> None:
             print(output.name, given.split, tags, row[given.split][tags], file=sys.stderr)
     results["differences"][given.split] = _differences(gold, trees)
     _write(results)
+
+
+def learning_curve(metrics: Path) -> list[tuple[int, float]]:
+    """Steps, and the LAS of what was scored after them."""
+    rows = map(json.loads, metrics.read_text().splitlines())
+    return [(row["step"], round(row["las"], 2)) for row in rows if "best" in row]
+
+
+def draw_curves(runs: dict[str, Any]) -> None:
+    """Dev LAS over the steps, all runs in one picture."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(6.4, 4.0), layout="constrained")
+    axes = figure.add_subplot()
+    for name, run in runs.items():
+        kind, seed = name.rsplit("-", 1)
+        colour, line = ("#0072b2" if kind == "sent" else "#d55e00"), ("-" if seed == "1" else "--")
+        axes.plot(
+            *zip(*run["curve"], strict=True), line, marker="o", color=colour, label=f"{TITLES[kind]}, seed {seed}"
+        )
+    axes.set_xlabel("steps")
+    axes.set_ylabel("LAS on the part of dev that was scored")
+    axes.legend(frameon=False, loc="lower right")
+    axes.spines[["top", "right"]].set_visible(False)
+    figure.savefig(CURVES, dpi=150)
 
 
 def _differences(gold: list[Sentence], trees: dict[tuple[str, str], list[Sentence]]) -> list[dict[str, Any]]:
@@ -219,7 +258,10 @@ def page(_: argparse.Namespace) -> None:
                 f"| {split} | {row['second']} − {row['first']} | {row['tags']} | {row['las']:+.2f} | "
                 f"{row['bootstrap']:.3f} | {row['randomisation']:.3f} |"
             )
-    lines += ["", "What the graph does (dev, LAS):", ""]
+    lines += ["", "![Learning curves](images/english-curves.png)", ""]
+    lines += ["Between epochs SentTr is scored on all of dev, SentTr+G2GTr on a part of it.", ""]
+    draw_curves(results["runs"])
+    lines += ["What the graph does (dev, LAS; exact decoding):", ""]
     lines += ["| run | tags | as built | withheld | gold arcs | trees changed |", "|---|---|---|---|---|---|"]
     for name, by_tags in results.get("graph_use", {}).items():
         for tags, row in by_tags.items():

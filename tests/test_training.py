@@ -555,6 +555,40 @@ def test_resume_wants_the_same_run(tmp_path: Path) -> None:
     run(*map(str, copies), *RUN[2:], "-o", str(output), "--set=train.epochs=1", "--resume")
 
 
+def test_training_goes_on_from_a_model(tmp_path: Path, g2g: Callable[..., Result]) -> None:
+    """A graph model begins with the weights of one without a graph: before it learns, it parses like that."""
+    first, second = tmp_path / "first", tmp_path / "second"
+    plain, _ = tiny_parser("sent")
+    plain.save(first)
+    grown = Parser.grown(tiny_parser("sent-g2g")[0].config, plain)
+    for name, weight in plain.model.state_dict().items():
+        assert torch.equal(grown.model.state_dict()[name], weight)
+    assert grown.config.model.graph_input
+    with torch.no_grad():
+        for name, parameter in grown.model.named_parameters():
+            if ".relation_" in name:
+                parameter.zero_()
+    sentences = list(conllu.read(TOY))
+    assert [s.lines for s in grown.parse(sentences, reencode=0.0)] == [s.lines for s in plain.parse(sentences)]
+
+    start = ["--start", first, "--set=train.epochs=1"]
+    assert g2g("train", TOY, TOY, "-o", second, *start).code == 0
+    assert "that of" in (second / "README.md").read_text()
+    assert Parser.load(second).vocabulary == plain.vocabulary
+    other = tmp_path / "other.conllu"
+    other.write_text(TOY.read_text().replace("\tnsubj\t", "\tsubject\t"))
+    for message, arguments in (
+        ("no label subject", [other, TOY, *start]),
+        ("--encoder or --start", [TOY, TOY, *start, "--encoder", first]),
+        ("the settings of its data", [TOY, TOY, *start, "--tags", "none"]),
+        ("no such model", [TOY, TOY, "--start", tmp_path / "nothing"]),
+    ):
+        done = g2g("train", *arguments, "-o", tmp_path / "never")
+        assert done.code == 1
+        assert message in done.err
+    assert not (tmp_path / "never").exists()
+
+
 def test_no_room_on_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from graph2graph.training import run as runs
 

@@ -140,15 +140,29 @@ class Parser:
         else:
             pieces = Pieces.read(encoder, max_pieces=config.data.max_pieces)
             theirs = pretrained.read_config(encoder)
-            kept = {name: getattr(wanted, name) for name in ("dropout", "attention_dropout", "relation_std")}
             layers = wanted.layers if "layers" in wanted.model_fields_set else min(wanted.layers, theirs.layers)
-            base = theirs.model_copy(update=kept | {"layers": layers})
+            base = theirs.model_copy(update=_own(wanted) | {"layers": layers})
         shape = encoder_config(config.model, base, len(vocabulary.labels))
         started = None if encoder is None else pretrained.load(encoder, shape)
         config = _with_encoder(config, shape)
         model = _model(config, vocabulary, pieces, started)
         model.start_root(pieces.mask)
         return cls(config, vocabulary, pieces, model)
+
+    @classmethod
+    def grown(cls, config: Config, other: "Parser") -> "Parser":
+        """A parser with the words, labels, encoder and weights of another one; parts that the other lacks are new."""
+        shape = other.config.model.encoder.model_copy(update=_own(config.model.encoder))
+        config = _with_encoder(config, encoder_config(config.model, shape, len(other.vocabulary.labels)))
+        model = _model(config, other.vocabulary, other.pieces)
+        weights = model.state_dict()
+        theirs = {
+            name: weight
+            for name, weight in other.model.state_dict().items()
+            if name in weights and weights[name].shape == weight.shape
+        }
+        model.load_state_dict(weights | theirs)
+        return cls(config, other.vocabulary, other.pieces, model)
 
     @classmethod
     def load(cls, directory: str | os.PathLike[str], *, precision: Precision = "fp32") -> "Parser":
@@ -333,6 +347,11 @@ def _write(path: Path, content: bytes) -> None:
     except OSError as error:
         part.unlink(missing_ok=True)
         raise DataError(f"{path}: {error.strerror}") from error
+
+
+def _own(encoder: EncoderConfig) -> dict[str, float]:
+    """What is not for a pretrained encoder to say."""
+    return {name: getattr(encoder, name) for name in ("dropout", "attention_dropout", "relation_std")}
 
 
 def _with_encoder(config: Config, encoder: EncoderConfig) -> Config:

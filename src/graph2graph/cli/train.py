@@ -16,7 +16,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from graph2graph import scoring
+from graph2graph import catalogue, scoring
 from graph2graph.config import TRAINED, VARIANTS, Config
 from graph2graph.errors import DataError
 
@@ -30,6 +30,9 @@ def train(
     dev_file: Path = typer.Argument(metavar="DEV", help="Treebank to choose the best model on."),
     output: Path = typer.Option(..., "--output", "-o", help="Directory of the new model."),
     encoder: str = typer.Option(None, help="Pretrained encoder: a directory, or a name on the hub; default: none."),
+    start: str = typer.Option(
+        None, help="Trained model whose weights to begin with, in place of an encoder: a directory or a name."
+    ),
     model: str = typer.Option(None, help=f"Variant of the paper: {', '.join(VARIANTS)}; default: sent-g2g."),
     config: Path = typer.Option(None, help="Settings in a TOML file."),
     settings: list[str] = typer.Option([], "--set", help="One setting, as in --set train.epochs=5; may be repeated."),
@@ -62,6 +65,7 @@ def train(
         dev=dev_file,
         output=output,
         encoder=chosen,
+        start=None if start is None else catalogue.find(start),
         config=resolved,
         time_limit=limit,
         resume=resume,

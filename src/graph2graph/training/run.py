@@ -36,6 +36,7 @@ class Request:
     output: Path
     encoder: str | None
     config: Config
+    start: Path | None = None  # the directory of a model to go on from
     time_limit: float | None = None  # seconds
     resume: bool = False
     license: str = "not stated"
@@ -55,9 +56,10 @@ def run(request: Request, *, processes: Processes, observer: Observer, note: Cal
         note(f"{output}: this run is finished")
         return
     torch.manual_seed(config.train.seed)
-    encoder = None if request.encoder is None else pretrained.find(request.encoder)
-    parser = Parser.create(config, vocabulary, encoder=encoder, forms=(form for s in sentences for form in s.forms))
-    if encoder is None:
+    parser = _beginning(request, vocabulary, sentences)
+    vocabulary, config = parser.vocabulary, parser.config
+    is_pretrained = request.encoder is not None or request.start is not None
+    if not is_pretrained:
         note(HINT)
     for message in _unknown_labels(dev, vocabulary, request.dev):
         note(message)
@@ -75,7 +77,7 @@ def run(request: Request, *, processes: Processes, observer: Observer, note: Cal
         examples,
         dev,
         output=output,
-        pretrained=encoder is not None,
+        pretrained=is_pretrained,
         processes=processes,
         observer=observer,
         time_limit=request.time_limit,
@@ -85,13 +87,30 @@ def run(request: Request, *, processes: Processes, observer: Observer, note: Cal
         note(_finish(request, asked, trainer, sentences))
 
 
+def _beginning(request: Request, vocabulary: Vocabulary, sentences: Sequence[Sentence]) -> Parser:
+    """The parser as it is before the first step."""
+    config = request.config
+    if request.start is None:
+        encoder = None if request.encoder is None else pretrained.find(request.encoder)
+        forms = (form for sentence in sentences for form in sentence.forms)
+        return Parser.create(config, vocabulary, encoder=encoder, forms=forms)
+    if request.encoder is not None:
+        raise DataError("a model to start from has its encoder: give --encoder or --start")
+    other = Parser.load(request.start)
+    if other.config.data != config.data:
+        raise DataError(f"{request.start}: the settings of its data are others: {other.config.data}")
+    if unknown := set(vocabulary.labels) - set(other.vocabulary.labels):
+        raise DataError(f"{request.start}: it has no label {min(unknown)}, which is in {request.train}")
+    return Parser.grown(config, other)
+
+
 def _finish(request: Request, asked: dict[str, Any], trainer: Trainer, sentences: Sequence[Sentence]) -> str:
     """Write the card and the result; the checkpoints have done their duty."""
     assert trainer.scores is not None
     scores, parser = trainer.scores, trainer.parser
     facts = card.Run(
         variant=card.variant_of(parser.config),
-        encoder=request.encoder or "none",
+        encoder=request.encoder or (f"that of {request.start}" if request.start else "none"),
         train=_name(request.train),
         dev=_name(request.dev),
         license=request.license,
@@ -128,7 +147,7 @@ def _asked(request: Request, processes: Processes) -> dict[str, Any]:
         "encoder": request.encoder,
         "settings": request.config.model_dump(mode="json"),
         "processes": processes.count,
-    }
+    } | ({"start": str(request.start)} if request.start else {})
 
 
 def _is_finished(request: Request, asked: dict[str, Any]) -> bool:
