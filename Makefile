@@ -16,11 +16,12 @@ $(READY): pyproject.toml constraints.txt
 	$(PIP) --editable '.[dev]'
 	touch $(READY)
 
+# A paragraph of "On the Origin of Species", from raw text to trees, with the model in the package.
 demo: setup
-	$(BIN)/g2g oracle --play examples/hearing.conllu
-	$(BIN)/g2g draw examples/hearing.conllu
-	$(BIN)/g2g draw examples/hearing.conllu --output svg -o hearing.svg
-	@echo "The same tree as a picture: hearing.svg"
+	$(BIN)/g2g parse examples/paragraph.txt -o paragraph.conllu
+	$(BIN)/g2g draw paragraph.conllu
+	$(BIN)/g2g draw paragraph.conllu --sent-id 2 --output svg -o paragraph.svg
+	@echo "All of it in CoNLL-U: paragraph.conllu; the second sentence as a picture: paragraph.svg"
 
 lint: setup
 	$(BIN)/ruff check .

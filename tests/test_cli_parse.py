@@ -231,6 +231,28 @@ def test_load(full: Path, model: Path) -> None:
             wanted()
 
 
+def test_a_parser_that_does_better_without_predicted_tags(g2g: Run, full: Path, tmp_path: Path) -> None:
+    blind = tmp_path / "blind"
+    shutil.copytree(full, blind)
+    values = json.loads((blind / "config.json").read_text())
+    values["decode"]["predicted_tags"] = False
+    (blind / "config.json").write_text(json.dumps(values))
+    text = "Hey There. Yes, you see the dogs that they had seen? No!"
+
+    def of(model: Path, *options: object) -> tuple[list[Any], list[list[str]]]:
+        out = g2g("parse", "--model", model, "--text", text, *options).out
+        sentences = list(conllu.read(io.StringIO(out)))
+        return [(s.heads, s.deprels) for s in sentences], [s.column(UPOS) for s in sentences]
+
+    trees, tags = of(full)
+    trees_without, no_tags = of(full, "--tags", "none")
+    assert trees != trees_without
+    assert of(blind) == (trees_without, tags) != (trees_without, no_tags)
+    assert of(blind, "--tags", "predict") == (trees, tags)
+    document = graph2graph.load(blind)(text)
+    assert [(s.heads, s.deprels) for s in document.sentences] == trees_without
+
+
 def test_pipe_streams(full: Path) -> None:
     nlp = graph2graph.load(full)
     taken = 0

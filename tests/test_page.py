@@ -256,7 +256,22 @@ def test_attention_makes_arcs_thick_and_only_a_graph_has_it(visit: Open) -> None
     seen.page.select_option("#model", "sent")
     seen.drawn()
     assert seen.page.is_hidden("#attention")
+    assert seen.page.is_hidden("#exact")
     assert seen.page.is_hidden("#layers")
+
+
+def test_the_encoder_runs_after_every_arc_or_when_the_parser_is_unsure(visit: Open) -> None:
+    seen = visit()
+    [trace] = seen.traces(EXAMPLE)
+    runs = seen.page.locator("#timeline rect.encoded")
+    assert runs.count() == trace["n_encoded"] > 2
+    seen.page.click("#exact")
+    seen.drawn()
+    assert runs.count() < trace["n_encoded"]
+    assert seen.page.get_attribute("#exact", "aria-pressed") == "false"
+    seen.page.click("#exact")
+    seen.drawn()
+    assert runs.count() == trace["n_encoded"]
 
 
 # ---------------------------------------------------------------------------------------------------------- playing
@@ -316,7 +331,7 @@ def test_it_can_be_used_with_keys_alone(visit: Open) -> None:
         )
         assert is_ringed, name
         reached.append(name)
-    wanted = ["text", "attention", "copy", "save", "1", "first", "back", "play", "position"]
+    wanted = ["text", "exact", "attention", "copy", "save", "1", "first", "back", "play", "position"]
     assert [name for name in reached if name in wanted] == wanted
     seen.page.focus("#tree button")
     [trace] = seen.traces(EXAMPLE)

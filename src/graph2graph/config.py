@@ -140,6 +140,7 @@ class DecodeConfig(_Frozen):
     draft_tokens: int = Field(192, ge=0)  # exact decoding encodes graphs that may come along, up to so many pieces
     reencode: float = Field(math.inf, ge=0)  # encode again when the best action is less probable; inf: always, exactly
     adaptive: float = Field(0.9, ge=0)  # the number that `adaptive` stands for
+    predicted_tags: bool = True  # whether the parser sees the tags that its text model gives to raw text
 
 
 class Config(_Frozen):

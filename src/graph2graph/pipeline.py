@@ -54,6 +54,11 @@ class Pipeline:
         return self._text_model is not None
 
     @property
+    def sees_predicted(self) -> bool:
+        """Whether the parser, unless told otherwise, sees the tags of the text model or does better without."""
+        return self.parser.config.decode.predicted_tags
+
+    @property
     def text_model(self) -> TextModel:
         """The text model, which must be there."""
         if self._text_model is None:
@@ -76,7 +81,8 @@ class Pipeline:
         stream = iter(texts)
         while window := list(islice(stream, TEXTS)):
             split = [list(self.text_model.sentences(raw, ranges=ranges)) for raw in window]
-            parsed = self.parse(chain.from_iterable(split), **how)
+            tags: Tags = "keep" if self.sees_predicted else "none"
+            parsed = self.parse(chain.from_iterable(split), tags=tags, **how)
             for raw, sentences in zip(window, split, strict=True):
                 yield Document.of(raw, islice(parsed, len(sentences)))
 

@@ -240,7 +240,9 @@ class Reader:
     def _seen_tags(self, given: Input) -> TagsChoice:
         """How the parser comes by them: what is not CoNLL-U is tagged as it is read, so that its tags are written too."""
         tags = self._tags(given.written)
-        return TagsChoice.KEEP if tags is TagsChoice.PREDICT and given.written is not InputChoice.CONLLU else tags
+        if tags is not TagsChoice.PREDICT or given.written is InputChoice.CONLLU:
+            return tags
+        return TagsChoice.KEEP if self.tags is tags or self.pipeline.sees_predicted else TagsChoice.NONE
 
     def _read(self, given: Input) -> Iterator[Sentence]:
         if given.written is InputChoice.CONLLU:

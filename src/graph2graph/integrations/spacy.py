@@ -103,7 +103,7 @@ class GraphParser(Pipe):
             sentence = Sentence.from_words([doc[i].text for i in words])
             if column is not None and tags is not None:
                 sentence = sentence.with_columns({column: [tags[i] for i in words]})
-            elif column is not None and words and self.pipeline.has_text_model:
+            elif column is not None and words and self.pipeline.has_text_model and self.pipeline.sees_predicted:
                 [sentence] = self.pipeline.text_model.tagged([sentence])
             found.append(Portion(first, end, words, sentence))
         return found

@@ -39,7 +39,8 @@ def router(service: Service) -> APIRouter:
         model = models.get(asked.model)
         sentences = await desk.do(lambda: desk.checked(_to_trace(asked, model)))
         constrained = _with_arcs(sentences, asked.arcs)
-        told = partial(trace, model.pipeline.parser)
+        tags = model.pipeline.sees_predicted or asked.text is None
+        told = partial(trace, model.pipeline.parser, tags=tags, reencode=_threshold(asked.reencode, model))
         traces = [await batcher.call(partial(told, sentence)) for sentence in constrained]
         return await desk.do(lambda: JSONResponse({"sentences": traces}))
 
@@ -69,10 +70,14 @@ def _tags(asked: ParseRequest, model: Model) -> bool:
 
 
 def _how(asked: ParseRequest, model: Model) -> How:
-    parser = model.pipeline.parser
-    named = {"exact": math.inf, "adaptive": parser.config.decode.adaptive}
-    reencode = named[asked.reencode] if isinstance(asked.reencode, str) else asked.reencode
-    return How(parser, reencode, asked.keep_arcs, asked.probabilities, tags=asked.tags != "none")
+    parser, reencode = model.pipeline.parser, _threshold(asked.reencode, model)
+    tags = model.pipeline.sees_predicted or asked.conllu is not None if asked.tags is None else asked.tags != "none"
+    return How(parser, reencode, asked.keep_arcs, asked.probabilities, tags=tags)
+
+
+def _threshold(reencode: float | str | None, model: Model) -> float | None:
+    named = {"exact": math.inf, "adaptive": model.pipeline.parser.config.decode.adaptive}
+    return named[reencode] if isinstance(reencode, str) else reencode
 
 
 def _answer(asked: ParseRequest, model: Model, given: list[Sentence], trees: list[Sentence]) -> dict[str, Any]:

@@ -12,6 +12,12 @@ class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
+Reencode = Annotated[
+    Literal["exact", "adaptive"] | Annotated[float, Field(ge=0)] | None,
+    Field(description="Graph models: encode again after every arc, or only when the best action is less probable."),
+]
+
+
 class ParseRequest(_Strict):
     """What to parse: a text, words, or CoNLL-U; and how."""
 
@@ -24,9 +30,7 @@ class ParseRequest(_Strict):
         description="The tags that the parser sees: those of the CoNLL-U, those of the model's tagger, or none. Default: keep "
         "for CoNLL-U; for all else predict, or none if the model has no tagger.",
     )
-    reencode: Literal["exact", "adaptive"] | Annotated[float, Field(ge=0)] | None = Field(
-        None, description="Graph models: encode again after every arc, or only when the best action is less probable."
-    )
+    reencode: Reencode = None
     keep_arcs: bool = Field(False, description="Heads and labels of the CoNLL-U stay.")
     probabilities: bool = Field(False, description="Give the probability of each arc and of its label.")
     presegmented: bool = Field(False, description="Raw text has a sentence a line.")
@@ -90,6 +94,7 @@ class TraceRequest(_Strict):
     conllu: str | None = None
     arcs: list[Arc] = []
     model: str | None = None
+    reencode: Reencode = None
 
     @model_validator(mode="after")
     def _one_source(self) -> "TraceRequest":

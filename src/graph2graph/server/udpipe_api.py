@@ -60,6 +60,11 @@ class Asked(NamedTuple):
         return cls(given["data"], models.get(given.get("model")), written, options, tags, trees, output)
 
     @property
+    def how(self) -> How:
+        """How the parser is to go about it."""
+        return How(self.model.pipeline.parser, tags=self.model.pipeline.sees_predicted or not self.tags)
+
+    @property
     def uses_udpipe(self) -> bool:
         """Whether UDPipe splits or tags the data."""
         return self.tags or self.written in ("text", "generic_tokenizer")
@@ -99,7 +104,7 @@ def router(service: Service) -> APIRouter:
         size = None if asked.uses_udpipe else len(asked.data)
         sentences = await service.desk.do(lambda: service.desk.checked(asked.sentences()), size)
         if asked.trees:
-            sentences = await service.batcher.parse(sentences, How(asked.model.pipeline.parser))
+            sentences = await service.batcher.parse(sentences, asked.how)
         return await service.desk.do(lambda: JSONResponse(asked.answer(sentences)), size)
 
     return routes

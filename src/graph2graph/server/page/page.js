@@ -14,6 +14,7 @@ let tree = null;
 let fixed = new Map(); // "sentence:word" -> the arc that was fixed by hand
 let selected = null; // word whose head is being chosen
 let withAttention = false;
+let isExact = true; // whether the encoder runs after every arc; else when the parser is unsure
 let timer = null; // while playing
 let asked = null; // the request under way
 let askedText = null; // what was last sent to be parsed
@@ -45,7 +46,7 @@ async function ask(text, arcs) {
   asked?.abort();
   const own = (asked = new AbortController());
   const isConllu = /^\d+\t/m.test(text);
-  const body = { text: isConllu ? null : text, conllu: isConllu ? `${text.trimEnd()}\n\n` : null, arcs, model: byId("model").value || null };
+  const body = { text: isConllu ? null : text, conllu: isConllu ? `${text.trimEnd()}\n\n` : null, arcs, model: byId("model").value || null, reencode: isExact ? "exact" : "adaptive" };
   byId("story").setAttribute("aria-busy", "true");
   say("Parsing …");
   try {
@@ -116,7 +117,7 @@ function showSentence(which) {
   tree = new Tree(byId("tree"), trace(), press);
   byId("state").dir = isRightToLeft(words) ? "rtl" : "ltr";
   byId("summary").textContent = `${count(words.length, "word")} · ${count(steps.length, "step")} · encoder run ${count(nEncoded, "time")}`;
-  byId("attention").hidden = !graph;
+  byId("attention").hidden = byId("exact").hidden = !graph;
   byId("position").max = steps.length;
   drawTimeline(trace());
   showFixed();
@@ -278,11 +279,18 @@ onClick("copy", copyConllu);
 onClick("save", saveSvg);
 onClick("cancel", () => select(null));
 onClick("attention", toggleAttention);
+onClick("exact", toggleExact);
 
 function toggleAttention() {
   if (!trace()?.graph) return;
   withAttention = !withAttention;
   showAttention();
+}
+
+function toggleExact() {
+  isExact = !isExact;
+  byId("exact").setAttribute("aria-pressed", String(isExact));
+  parseWith(fixed);
 }
 
 byId("position").addEventListener("input", (event) => {
