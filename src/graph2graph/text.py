@@ -268,11 +268,9 @@ def train(
         tokenizer, tagger = Path(directory) / "tokenizer", Path(directory) / "tagger"
         jobs = (chosen.tokenizer(), none, tokenizer), (none, chosen.tagger(), tagger)
         _at_once([partial(_learn_apart, train, dev, *job) for job in jobs])
-        for part in (tokenizer, tagger):
-            if not part.exists():
-                problem = part.with_suffix(".error")
-                lost = "a learning process ended before its time, perhaps for lack of memory"
-                raise DataError(problem.read_text() if problem.exists() else lost)
+        if not (tokenizer.exists() and tagger.exists()):
+            told = [text for problem in Path(directory).glob("*.error") if (text := problem.read_text())]
+            raise DataError(told[0] if told else "a learning process ended before its time, perhaps for lack of memory")
         file.write(_learn(train, None, f"from_model=file:{tokenizer}", f"from_model=file:{tagger}"))
 
 
