@@ -19,11 +19,12 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from graph_use import graph_use
+from graph_use import CASES, graph_use
 
 from graph2graph import conllu, scoring, text
 from graph2graph.analysis import significance
@@ -220,24 +221,27 @@ def shipped_card(card: str, parser: Parser, scores: dict[str, Any]) -> str:
 def shipped_table(scores: dict[str, Any]) -> str:
     """The part of the card that speaks of the files as they are shipped."""
     lines = ["Scores of these files, weights in half precision (UAS / LAS, official scorer; raw text: F1):", ""]
-    lines += ["| split | gold UPOS | predicted tags | no tags | raw text |", "|---|---|---|---|---|"]
-    for split, row in scores.items():
-        cells = " | ".join(_cell(row[tags]) for tags in TAGS)
-        lines.append(f"| {split} | {cells} | {row['raw']['UAS']:.2f} / {row['raw']['LAS']:.2f} |")
+    cells = [[split, *(_cell(row[tags]) for tags in TAGS), _cell(row["raw"])] for split, row in scores.items()]
+    lines += _table("split | gold UPOS | predicted tags | no tags | raw text", cells)
     lines += [
         "",
         "Words, sentences, tags and lemmas are found by text.udpipe, a UDPipe 1 model of the same treebank:",
         "",
     ]
-    lines += ["| split | tokens | sentences | words | UPOS | XPOS | lemmas |", "|---|---|---|---|---|---|---|"]
-    for split, row in scores.items():
-        names = ("Tokens", "Sentences", "Words", "UPOS", "XPOS", "Lemmas")
-        lines.append(f"| {split} | " + " | ".join(f"{row['raw'][name]:.2f}" for name in names) + " |")
+    names = ("Tokens", "Sentences", "Words", "UPOS", "XPOS", "Lemmas")
+    cells = [[split, *(f"{row['raw'][name]:.2f}" for name in names)] for split, row in scores.items()]
+    lines += _table("split | " + " | ".join(names), cells)
     return "\n".join(lines) + "\n"
 
 
+def _table(titles: str, rows: Iterable[Sequence[str]]) -> list[str]:
+    """The lines of a table."""
+    return [f"| {titles} |", "|---" * (titles.count("|") + 1) + "|", *(f"| {' | '.join(row)} |" for row in rows)]
+
+
 def _cell(scores: dict[str, float] | None) -> str:
-    return f"{scores['uas']:.2f} / {scores['las']:.2f}" if scores else ""
+    found = {name.lower(): value for name, value in scores.items()} if scores else {}
+    return f"{found['uas']:.2f} / {found['las']:.2f}" if found else ""
 
 
 def page(_: argparse.Namespace) -> None:
@@ -252,40 +256,43 @@ def page(_: argparse.Namespace) -> None:
         "their seed for half an hour. The best epoch was chosen on dev. SentTr+G2GTr decodes adaptively, with a threshold of",
         f"{ADAPTIVE}. Made by `python experiments/english.py`; its commands are in `experiments/results/english.json`.",
         "",
-        "| run | minutes | epochs | split | gold UPOS | predicted tags | no tags | gold UPOS, exact decoding |",
-        "|---|---|---|---|---|---|---|---|",
     ]
+    cells = []
     for name, run in results["runs"].items():
+        before = results["runs"][f"sent-{name[-1]}"] if "-on-" in name else None
+        minutes, epochs = (
+            " + ".join(form.format(one[key] / unit) for one in (before, run) if one)
+            for form, key, unit in (("{:.0f}", "seconds", 60), ("{:.1f}", "epochs", 1))
+        )
         for split in ("dev", "test"):
             if split in run:
-                cells = [_cell(run[split].get(tags)) for tags in (*TAGS, "exact")]
-                before = results["runs"][f"sent-{name[-1]}"] if "-on-" in name else None
-                minutes, epochs = (
-                    " + ".join(form.format(one[key] / unit) for one in (before, run) if one)
-                    for form, key, unit in (("{:.0f}", "seconds", 60), ("{:.1f}", "epochs", 1))
-                )
-                lines.append(f"| {name} | {minutes} | {epochs} | {split} | {' | '.join(cells)} |")
+                found = [_cell(run[split].get(tags)) for tags in (*TAGS, "exact")]
+                cells.append([name, minutes, epochs, split, *found])
+    lines += _table(
+        "run | minutes | epochs | split | gold UPOS | predicted tags | no tags | gold UPOS, exact decoding", cells
+    )
     lines += [
         "",
         "SentTr+G2GTr less SentTr, LAS; p by paired bootstrap (one-sided) and by approximate randomisation:",
         "",
     ]
-    lines += ["| split | runs | tags | difference | bootstrap | randomisation |", "|---|---|---|---|---|---|"]
-    for split, rows in results["differences"].items():
-        for row in rows:
-            lines.append(
-                f"| {split} | {row['second']} − {row['first']} | {row['tags']} | {row['las']:+.2f} | "
-                f"{row['bootstrap']:.3f} | {row['randomisation']:.3f} |"
-            )
+    cells = [
+        [split, f"{row['second']} − {row['first']}", row["tags"], f"{row['las']:+.2f}"]
+        + [f"{row[test]:.3f}" for test in ("bootstrap", "randomisation")]
+        for split, rows in results["differences"].items()
+        for row in rows
+    ]
+    lines += _table("split | runs | tags | difference | bootstrap | randomisation", cells)
     lines += ["", "![Learning curves](images/english-curves.png)", ""]
     lines += ["Between epochs SentTr is scored on all of dev, SentTr+G2GTr on a part of it.", ""]
     draw_curves(results["runs"])
     lines += [f"What the graph does (every {WATCHED_EVERY}th sentence of dev, LAS; exact decoding):", ""]
-    lines += ["| run | tags | as built | withheld | gold arcs | trees changed |", "|---|---|---|---|---|---|"]
-    for name, by_tags in results.get("graph_use", {}).items():
-        for tags, row in by_tags.items():
-            cells = " | ".join(f"{row[case]['las']:.2f}" for case in ("as_built", "withheld", "gold_arcs"))
-            lines.append(f"| {name} | {tags} | {cells} | {row['changed']:.1f} % |")
+    cells = [
+        [name, tags, *(f"{row[case]['las']:.2f}" for case in CASES), f"{row['changed']:.1f} %"]
+        for name, by_tags in results.get("graph_use", {}).items()
+        for tags, row in by_tags.items()
+    ]
+    lines += _table("run | tags | as built | withheld | gold arcs | trees changed", cells)
     if results["shipped"]:
         scores = {split: results["shipped"][split] for split in ("dev", "test")}
         lines += ["", f"Shipped as `en` is {results['shipped']['run']}.", "", shipped_table(scores).rstrip()]

@@ -85,7 +85,7 @@ def parse(
     tags: TagsChoice = typer.Option(
         None,
         help="The tags that the parser sees: those of the input (keep), those of the model's own tagger (predict), or none. "
-        "Default: keep for conllu; for all else predict, or none if the model has no tagger.",
+        "Default: keep for conllu; for all else predict, or none if the model has no tagger or does better without.",
     ),
     presegmented: bool = typer.Option(False, "--presegmented", help="Raw text has a sentence a line."),
     ranges: bool = typer.Option(False, "--ranges", help="Write to MISC where in the raw text a token is: TokenRange."),

@@ -28,7 +28,7 @@ class ParseRequest(_Strict):
     tags: Literal["keep", "predict", "none"] | None = Field(
         None,
         description="The tags that the parser sees: those of the CoNLL-U, those of the model's tagger, or none. Default: keep "
-        "for CoNLL-U; for all else predict, or none if the model has no tagger.",
+        "for CoNLL-U; for all else predict, or none if the model has no tagger or does better without.",
     )
     reencode: Reencode = None
     keep_arcs: bool = Field(False, description="Heads and labels of the CoNLL-U stay.")
