@@ -22,7 +22,7 @@ from graph2graph.decoding.greedy import Options, Work, greedy
 from graph2graph.errors import DataError
 from graph2graph.parser import Parser
 from graph2graph.precision import Int8Linear
-from graph2graph.transitions import NO_NODE, Action
+from graph2graph.transitions import NO_NODE, Action, States
 from strategies import trees
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -198,25 +198,39 @@ def test_the_same_trees_whatever_is_encoded_together(name: str, threshold: float
     assert len({work.n_encoded for work in works}) == len({work.n_pieces for work in works}) == 1
 
 
-def test_drafts_change_nothing_but_the_number_of_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def turns(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many states the sentence model with a graph was given to encode, each time."""
+    model = PARSERS["sent-g2g"].model
+    encode, given = model.encode, list[int]()
+
+    def counted(states: States, *args: Any, **kwargs: Any) -> Any:
+        given.append(len(states))
+        return encode(states, *args, **kwargs)
+
+    monkeypatch.setattr(model, "encode", counted)
+    return given
+
+
+def test_sentences_wait_for_each_other(turns: list[int]) -> None:
+    """However the arcs of the sentences lie, all of them are encoded with one more arc in each turn."""
     parser = PARSERS["sent-g2g"]
     features = [parser.featurizer(sentence) for sentence in TOY]
-    turns = 0
-    encode = parser.model.encode
+    greedy(parser.model, features, Options(draft_tokens=0))
+    lengths = [len(sentence) for sentence in TOY]
+    assert turns == [sum(length > n_arcs for length in lengths) for n_arcs in range(max(lengths))]
 
-    def counted(*args: Any, **kwargs: Any) -> Any:
-        nonlocal turns
-        turns += 1
-        return encode(*args, **kwargs)
 
-    monkeypatch.setattr(parser.model, "encode", counted)
+def test_drafts_change_nothing_but_the_number_of_turns(turns: list[int]) -> None:
+    parser = PARSERS["sent-g2g"]
+    features = [parser.featurizer(sentence) for sentence in TOY]
     found, n_turns, works = [], [], []
     for room in (0, 40, 100, 1000):
-        turns = 0
+        turns.clear()
         works.append(Work())
         alone = [greedy(parser.model, [one], Options(draft_tokens=room), work=works[-1]) for one in features]
         found.append([(states.heads.tolist(), states.labels.tolist()) for states in alone])
-        n_turns.append(turns)
+        n_turns.append(len(turns))
     assert found[0] == found[1] == found[2] == found[3]
     assert n_turns[0] == works[0].n_encoded  # one at a time
     assert n_turns == sorted(n_turns, reverse=True)

@@ -75,7 +75,11 @@ def _expand(
     rows, done = (~is_final).nonzero()[0], is_final.nonzero()[0]
     focus = states.focus_of(rows)
     legal = states.legal_in(rows, focus)
+    sight.refresh(rows)
     view = sight.look(rows, focus, legal)
+    if len(sight.sure(rows, view)) < len(rows):
+        sight.refresh(rows)
+        view = sight.look(rows, focus, legal)
     action_p = view.scores.double().log_softmax(dim=1).cpu().numpy()
     best = action_p.argmax(axis=1)
     parts = [(done, np.full(len(done), DONE), np.zeros_like(done), totals[done], is_greedy[done])]

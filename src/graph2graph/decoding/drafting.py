@@ -21,6 +21,10 @@ class Drafts:
     def __init__(self) -> None:
         self._vectors: dict[tuple[int, bytes], torch.Tensor] = {}
 
+    def __bool__(self) -> bool:
+        """Whether there are any."""
+        return bool(self._vectors)
+
     def put(self, rows: IntArray, states: States, encodings: Encodings) -> None:
         """Keep the encodings of these states, each of one of the rows."""
         for place, row in enumerate(rows.tolist()):

@@ -5,6 +5,9 @@ after an arc and only then. The state models see stack and buffer, so they encod
 
 Exact decoding decides on the graph as it is. With a threshold, an encoding is used on while the best action has at least that
 probability, and made anew only when it has not: at 0 each sentence is encoded once, and its graph is withheld.
+
+Sentences do not keep step. One that needs an encoding waits, while the others go on until they need one too; then all that
+wait are encoded together. So the encoder is called few times, with much to do.
 """
 
 import math
@@ -18,12 +21,15 @@ from torch import Tensor
 
 from graph2graph.decoding.constraints import Constraint
 from graph2graph.decoding.drafting import Drafts, drafted
+from graph2graph.models.classifiers import Classifier
 from graph2graph.models.features import OUTSIDE, Features
 from graph2graph.models.memory import Memory
 from graph2graph.models.model import Encodings, ParserModel
 from graph2graph.transitions import NO_NODE, Action, BoolArray, FloatArray, IntArray, States
 
 EXACT = math.inf
+ENOUGH = 1024  # pieces that wait are worth encoding, though others could still go on
+PORTION, LIKE = 256, 0.75  # pieces that are worth a call of their own; the least share of the longest that is like it
 
 
 @dataclass(frozen=True)
@@ -94,6 +100,12 @@ class View(NamedTuple):
     scores: Tensor  # [D, 4] of the actions
     is_fresh: BoolArray  # [D] whether the encoding was made for this step
 
+    def take(self, places: IntArray) -> "View":
+        """Some of the decisions."""
+        index = torch.from_numpy(places).to(self.scores.device)
+        past = None if self.past is None else self.past[index]
+        return View(self.encodings, self.encoded[index], past, self.scores[index], self.is_fresh[places])
+
 
 @torch.inference_mode()
 def greedy(
@@ -110,13 +122,19 @@ def greedy(
     states = States([feature.n_words for feature in features])
     sight = sight_of(model, features, states, options)
     kept = None if given is None else _Kept(given)
-    rows = (~states.is_final).nonzero()[0]
-    while len(rows):
+    left = (~states.is_final).nonzero()[0]
+    while len(left):
+        rows = sight.ready(left)
         focus = states.focus_of(rows)
         legal = states.legal_in(rows, focus)
         if kept is not None:
             kept.narrow(legal, rows)
         view = sight.look(rows, focus, legal)
+        sure = sight.sure(rows, view)
+        if len(sure) < len(rows):
+            rows, focus, view = rows[sure], focus[sure], view.take(sure)
+            if not len(rows):
+                continue
         actions = view.scores.argmax(dim=1).cpu().numpy()
         labels, label_scores = _labels(model, view, actions, focus)
         if kept is not None:
@@ -127,7 +145,7 @@ def greedy(
             work.note(states, view, Decisions(rows, focus, actions, labels, action_p, label_p, view.is_fresh))
         states.apply(rows, actions, labels)
         sight.acted(rows, focus, actions, labels)
-        rows = rows[~states.is_final[rows]]
+        left = left[~states.is_final[left]]
     if work is not None:
         work.n_encoded += sight.n_encoded
         work.n_pieces += sight.n_pieces
@@ -175,6 +193,17 @@ class StateSight:
         self.model, self.states, self.options, self.memory = model, states, options, Memory(model, features)
         self.n_encoded = self.n_pieces = 0
 
+    def ready(self, rows: IntArray) -> IntArray:
+        """Which of these rows can be looked at now: all."""
+        return rows
+
+    def sure(self, rows: IntArray, _: View) -> IntArray:
+        """Which of these decisions can be taken: all."""
+        return np.arange(len(rows))
+
+    def refresh(self, rows: IntArray) -> None:
+        """Encode those that wait: none does."""
+
     def look(self, rows: IntArray, focus: IntArray, legal: BoolArray) -> View:
         """The scores of the actions in these rows."""
         model, past = self.model, self.memory.past
@@ -203,15 +232,13 @@ class SentenceSight:
         self.model, self.features, self.states, self.options = model, features, states, options
         self.n_missing = np.zeros(len(features), dtype=np.int64)  # arcs that the encoding of each row lacks
         self.last = np.zeros(len(features), dtype=np.int64)  # the dependent of the last of them
+        self.is_waiting = np.zeros(len(features), dtype=np.bool_)  # for an encoding
+        self.is_fresh = np.zeros(len(features), dtype=np.bool_)  # encoded since the last action
         self.lengths = np.array([feature.n_pieces for feature in features])
         self.encodings = self._room()
         self.drafts = Drafts()
         self.n_encoded = self.n_pieces = 0
-        self.is_first = True  # step
         self._encode(np.arange(len(features)))
-        if not model.config.graph_input or options.reencode == 0:  # nothing will be encoded again
-            nodes = self.encodings.vectors
-            self.encodings.exist, self.encodings.relation = model.exist.project(nodes), model.relation.project(nodes)
 
     def _room(self) -> Encodings:
         """Place for the vectors of all nodes, packed, and of the empty slot."""
@@ -222,46 +249,71 @@ class SentenceSight:
         places = np.where(columns < n_nodes[:, None], starts[:, None] + columns, total)
         vectors = torch.empty(total + 1, self.model.config.encoder.width, device=self.model.device)
         vectors[-1] = self.model.empty
-        return Encodings(vectors, self.model.tensor(places), self.model.tensor(starts))
+        room = Encodings(vectors, self.model.tensor(places), self.model.tensor(starts))
+        if not self.model.config.graph_input or self.options.reencode < EXACT:
+            # each encoding serves many decisions: the first layer of the classifiers is applied to all nodes at once
+            for name, classifier in self._classifiers:
+                ends = classifier.project(vectors[-1:])
+                setattr(room, name, [torch.empty(total + 1, end.shape[1], device=end.device) for end in ends])
+                for table, end in zip(getattr(room, name), ends, strict=True):
+                    table[-1:] = end
+        return room
+
+    @property
+    def _classifiers(self) -> tuple[tuple[str, Classifier], ...]:
+        return (("exist", self.model.exist), ("relation", self.model.relation))
+
+    def _fill(self, places: Tensor, vectors: Tensor) -> None:
+        """Put vectors where they belong, and what the classifiers make of them."""
+        self.encodings.vectors[places] = vectors
+        for name, classifier in self._classifiers:
+            if (tables := getattr(self.encodings, name)) is not None:
+                for table, projected in zip(tables, classifier.project(vectors), strict=True):
+                    table[places] = projected
 
     def take(self, rows: IntArray, states: States) -> None:
         """Go on with copies of some rows, whose states are these."""
         old = self.encodings
         self.states, self.features, self.drafts = states, [self.features[row] for row in rows.tolist()], Drafts()
-        self.n_missing, self.last, self.lengths = self.n_missing[rows], self.last[rows], self.lengths[rows]
+        for name in ("n_missing", "last", "is_waiting", "is_fresh", "lengths"):
+            setattr(self, name, getattr(self, name)[rows])
         self.encodings = self._room()
         is_node = self.encodings.places < len(self.encodings.vectors) - 1
         come_from = old.places[self.model.tensor(rows)][is_node]
-        for name in ("exist", "relation"):
-            if (tables := getattr(old, name)) is not None:
-                empty = len(old.vectors) - 1
-                setattr(
-                    self.encodings,
-                    name,
-                    [table[torch.cat([come_from, come_from.new_tensor([empty])])] for table in tables],
-                )
         self.encodings.vectors[:-1] = old.vectors[come_from]
+        for name, _ in self._classifiers:
+            for new_table, table in zip(getattr(self.encodings, name) or [], getattr(old, name) or [], strict=True):
+                new_table[:-1] = table[come_from]
+
+    def ready(self, rows: IntArray) -> IntArray:
+        """Which of these rows can be looked at now; those that wait are encoded when they are enough, or all wait."""
+        waiting = rows[self.is_waiting[rows]]
+        if self.drafts:
+            waiting = self._foreseen(waiting)
+        if len(waiting) == len(rows) or self.lengths[waiting].sum() >= ENOUGH:
+            self._encode(waiting)
+        return rows[~self.is_waiting[rows]]
+
+    def refresh(self, rows: IntArray) -> None:
+        """Encode those of these rows that wait."""
+        self._encode(self._foreseen(rows[self.is_waiting[rows]]))
 
     def look(self, rows: IntArray, focus: IntArray, legal: BoolArray) -> View:
-        """The scores of the actions in these rows, on a fresh encoding where the old one is not good enough."""
-        is_stale = self.n_missing[rows] > 0
-        if self.options.reencode == EXACT:
-            self._encode(self._foreseen(rows[is_stale]))
-            return self._view(rows, focus, legal, is_stale)
-        view = self._view(rows, focus, legal, np.zeros(len(rows), dtype=np.bool_))
-        if is_stale.any() and self.options.reencode > 0:
-            unsure = is_stale & (view.scores.softmax(dim=1).amax(dim=1) < self.options.reencode).cpu().numpy()
-            if unsure.any():
-                self._encode(rows[unsure])
-                again = self._view(rows[unsure], focus[unsure], legal[unsure], unsure[unsure])
-                view.scores[self.model.tensor(unsure)] = again.scores
-                view = view._replace(is_fresh=unsure)
-        return view
-
-    def _view(self, rows: IntArray, focus: IntArray, legal: BoolArray, is_fresh: BoolArray) -> View:
+        """The scores of the actions in these rows, on the encodings they have."""
         encoded = self.model.tensor(rows)
         scores = self.model.action_scores(self.encodings, encoded, self.model.tensor(focus), self.model.tensor(legal))
-        return View(self.encodings, encoded, None, scores, is_fresh | self.is_first)
+        return View(self.encodings, encoded, None, scores, self.is_fresh[rows])
+
+    def sure(self, rows: IntArray, view: View) -> IntArray:
+        """Which of these decisions can be taken: on the graph as it is, or where the best action is probable enough.
+
+        The other rows wait for an encoding from now on.
+        """
+        threshold = self.options.reencode
+        if 0 < threshold < EXACT and self.n_missing[rows].any():
+            unsure = (view.scores.softmax(dim=1).amax(dim=1) < threshold).cpu().numpy()
+            self.is_waiting[rows] = unsure & (self.n_missing[rows] > 0)
+        return (~self.is_waiting[rows]).nonzero()[0]
 
     def _foreseen(self, rows: IntArray) -> IntArray:
         """Give the rows whose graph was drafted its encoding; the others are left."""
@@ -271,21 +323,26 @@ class SentenceSight:
             if vectors is None:
                 left.append(row)
             else:
-                self.encodings.vectors[self.encodings.places[row, : len(vectors)]] = vectors
-                self.n_missing[row] = 0
+                self._fill(self.encodings.places[row, : len(vectors)], vectors)
+                self._seen_anew(np.array([row]))
         return np.array(left, dtype=np.int64)
 
     def _encode(self, rows: IntArray) -> None:
         """Encode these rows anew, as many at a time as the budget has room for."""
         n_ahead = 0
-        if self.options.reencode == EXACT and len(rows) and not self.is_first:
+        if self.options.reencode == EXACT and self.is_waiting[rows].any():
             n_ahead = self.options.draft_tokens // int(self.lengths[rows].sum()) - 1
         if n_ahead > 0 and not any(self.features[row].is_long for row in rows.tolist()):
             self._encode_ahead(rows, n_ahead)
         else:
             for some in _portions(rows, self.lengths[rows], self.options.batch_tokens):
                 self._encode_together(some)
+        self._seen_anew(rows)
+
+    def _seen_anew(self, rows: IntArray) -> None:
         self.n_missing[rows] = 0
+        self.is_waiting[rows] = False
+        self.is_fresh[rows] = True
 
     def _encode_ahead(self, rows: IntArray, n_arcs: int) -> None:
         """Encode these rows, which are few, and along with them the graphs that they may soon have."""
@@ -309,28 +366,33 @@ class SentenceSight:
         new = self.model.encode(self.states.take(rows), parts)
         chosen = self.model.tensor(is_new)
         to, come_from = self.encodings.places[self.model.tensor(rows), :-1][chosen], new.places[:, :-1][chosen]
-        self.encodings.vectors[to] = new.vectors[come_from]
+        self._fill(to, new.vectors[come_from])
         self.n_encoded += len(rows)
         self.n_pieces += sum(part.n_pieces for part in parts)
 
     def acted(self, rows: IntArray, focus: IntArray, actions: IntArray, _: IntArray) -> None:
         """Take note of the arcs among the actions."""
-        self.is_first = False
+        self.is_fresh[rows] = False
         if self.model.config.graph_input:
             is_left = actions == Action.LEFT_ARC
             is_arc = _is_arc(actions)
             self.n_missing[rows] += is_arc
+            self.is_waiting[rows] = is_arc & (self.options.reencode == EXACT)
             self.last[rows[is_arc]] = np.where(is_left, focus[:, 0], focus[:, 1])[is_arc]
 
 
 def _portions(rows: IntArray, lengths: IntArray, budget: int) -> Iterator[IntArray]:
-    """Rows of like length together, so that each portion, padded, keeps to the budget of pieces."""
-    if not len(rows):
-        return
+    """Rows of like length together, so that each portion, padded, keeps to the budget of pieces.
+
+    A portion that is worth a call of the encoder ends where the next row is much shorter than its longest.
+    """
     order = np.argsort(lengths, kind="stable")[::-1]
     first = 0
     while first < len(order):
-        n_rows = max(1, budget // int(lengths[order[first]]))
+        sizes = lengths[order[first:]]
+        sizes = sizes[: max(1, budget // int(sizes[0]))]
+        is_end = (np.cumsum(sizes) - sizes >= PORTION) & (sizes < LIKE * sizes[0])
+        n_rows = int(is_end.argmax()) if is_end.any() else len(sizes)
         yield np.sort(rows[order[first : first + n_rows]])
         first += n_rows
 

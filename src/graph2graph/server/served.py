@@ -48,7 +48,16 @@ class Models:
 
     @classmethod
     def load(cls, wanted: Sequence[str]) -> "Models":
-        """The models of these names or directories, each tried on a word, so that a broken one is found out at once."""
+        """The models of these names or directories, each tried on a word, so that a broken one is found out at once.
+
+        This is done in a thread that ends: every thread that runs a model keeps a team of others, and where there are more of
+        them than cores, they go to sleep after each product instead of waiting for the next.
+        """
+        with ThreadPoolExecutor(1) as thread:
+            return cls(thread.submit(cls._loaded, wanted).result())
+
+    @staticmethod
+    def _loaded(wanted: Sequence[str]) -> list[Model]:
         models: list[Model] = []
         for one in wanted:
             name = Path(catalogue.find(one)).resolve().name
@@ -56,7 +65,7 @@ class Models:
                 raise DataError(f"{one}: two models of the name {name}; clients could not tell them apart")
             models.append(Model(name, Pipeline.load(one)))
             list(models[-1].pipeline.parse([Sentence.from_words(["word"])]))
-        return cls(models)
+        return models
 
     def get(self, name: str | None) -> Model:
         """The model of this name, or, as in UDPipe, the first whose name begins with it and a hyphen."""
