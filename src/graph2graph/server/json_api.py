@@ -30,7 +30,9 @@ def router(service: Service) -> APIRouter:
     @routes.post("/parse", response_model=ParseAnswer, summary="Parse text, words or CoNLL-U")
     async def parse(asked: ParseRequest) -> JSONResponse:
         model = models.get(asked.model)
-        given, seen = await desk.do(lambda: _read(asked, model, service))
+        size = len(asked.text or asked.conllu or "") + sum(len(word) for words in asked.words or [] for word in words)
+        by_udpipe = asked.text is not None or _tags(asked, model)
+        given, seen = await service.read(lambda: _read(asked, model, service), size, by_udpipe=by_udpipe)
         trees = await batcher.parse(seen, _how(asked, model))
         return await desk.do(lambda: JSONResponse(_answer(asked, model, given, trees)))
 

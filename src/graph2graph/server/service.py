@@ -1,13 +1,16 @@
 """What every answer needs: the models, the limits, the threads and the counts."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
+from typing import TypeVar
 
 from graph2graph.server.batching import Batcher
 from graph2graph.server.limits import Limits
 from graph2graph.server.metrics import Metrics
-from graph2graph.server.served import Desk, Models
+from graph2graph.server.served import SMALL, Desk, Models
+
+T = TypeVar("T")
 
 
 class Service:
@@ -17,6 +20,17 @@ class Service:
         self.models, self.limits, self.metrics = models, limits, Metrics()
         self.desk, self.batcher = Desk(limits), Batcher(limits, self.metrics)
         self.is_stopping = False
+
+    async def read(self, work: Callable[[], T], size: int, *, by_udpipe: bool) -> T:
+        """What is read of the data of a request, of so many characters.
+
+        UDPipe does not let go of the interpreter, which the model needs for a moment again and again; side by side they would
+        hold each other up. So a short text is split and tagged between two batches; a long one, which would keep everybody
+        waiting, at the desk.
+        """
+        if by_udpipe and size <= SMALL:
+            return await self.batcher.call(work)
+        return await self.desk.do(work, None if by_udpipe else size)
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:

@@ -101,11 +101,11 @@ def router(service: Service) -> APIRouter:
     async def process(request: Request) -> JSONResponse:
         given = fields(request.scope["query_string"], request.headers.get("content-type"), await request.body())
         asked = Asked.of(given, service.models)
-        size = None if asked.uses_udpipe else len(asked.data)
-        sentences = await service.desk.do(lambda: service.desk.checked(asked.sentences()), size)
+        size, by_udpipe = len(asked.data), asked.uses_udpipe
+        sentences = await service.read(lambda: service.desk.checked(asked.sentences()), size, by_udpipe=by_udpipe)
         if asked.trees:
             sentences = await service.batcher.parse(sentences, asked.how)
-        return await service.desk.do(lambda: JSONResponse(asked.answer(sentences)), size)
+        return await service.desk.do(lambda: JSONResponse(asked.answer(sentences)), None if by_udpipe else size)
 
     return routes
 
