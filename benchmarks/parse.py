@@ -7,8 +7,8 @@ too. `encoder` is the BertModel of `transformers` with the same shape, one forwa
 straightforward decoder (`naive_parser.py`) on batches of 20 sentences as they come, timed on a sample as is `exact-sample`;
 `sent` encodes each sentence once, in `sent-int8` with integers. Only if asked for: `sent-compiled` with `torch.compile`,
 `naive-sorted` with batches of like length, and `latency-…`, which parses sentences of about 20 words one at a time and tells
-the median. `of bound` is the share of the speed at which a bare pass would encode the same pieces. With --score the LAS is printed
-too: for development files only.
+the median. `of bound` is the share of the speed at which a bare pass would encode the same pieces. With --score the LAS is
+printed too: for development files only.
 """
 
 import argparse

@@ -204,8 +204,8 @@ def shipped_card(card: str, parser: Parser, scores: dict[str, Any]) -> str:
     about = about.replace("A dependency parser", "A dependency parser of English").replace(" --model DIR", "")
     seed = parser.config.train.seed
     if parser.config.model.graph_input:
-        about += f"\nThe graph is encoded again when the best action is less probable than {SHIPPED_ADAPTIVE}; `--reencode exact`"
-        about += "\ndoes it always."
+        about += f"\nThe graph is encoded again when the best action is less probable than {SHIPPED_ADAPTIVE};"
+        about += " `--reencode exact`\ndoes it always."
     table, made = facts[: facts.index("Scores on")], facts[facts.index("Made by") :]
     for name in (".weights/e5-small:", f"that of runs/english/sent-{seed}:"):
         table = table.replace(name, "E5-small (MIT), as `experiments/encoders.py e5-small` fetches it:")
