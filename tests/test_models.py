@@ -25,6 +25,7 @@ from graph2graph.decoding.greedy import Options, Work, greedy
 from graph2graph.errors import DataError
 from graph2graph.models.features import OUTSIDE, Features
 from graph2graph.models.inputs import sentence_input, state_input
+from graph2graph.models.model import Encodings
 from graph2graph.parser import Parser, Vocabulary
 from graph2graph.training.examples import Example, example
 from graph2graph.training.loss import batch_loss, decisions_of
@@ -188,22 +189,27 @@ class Recorder:
         """With the real decoder, which is made to believe that the gold action scores best."""
         score_actions, score_labels = self.model.action_scores, self.model.label_scores
 
-        def actions(*args: Any) -> Tensor:
-            scores = score_actions(*args)
-            step = max(len(steps) for steps in self.actions)
-            running = [number for number, one in enumerate(self.examples) if one.n_steps > step]
-            for number, row in zip(running, scores, strict=True):
+        is_whole = self.model.config.input == "sentence"  # its encodings are those of all sentences, in their order
+        running: list[int] = []  # the others of a state model, which keep step
+
+        def actions(encodings: Encodings, rows: Tensor, *args: Any) -> Tensor:
+            nonlocal running
+            running = [n for n, one in enumerate(self.examples) if one.n_steps > len(self.actions[n])]
+            numbers = rows.tolist() if is_whole else running
+            scores = score_actions(encodings, rows, *args)
+            best = torch.tensor([self.examples[number].actions[len(self.actions[number])] for number in numbers])
+            for number, row in zip(numbers, scores, strict=True):
                 self.actions[number].append(row)
-            best = torch.tensor([self.examples[number].actions[step] for number in running])
             return torch.nn.functional.one_hot(best, len(Action)).float()
 
-        def labels(*args: Any) -> Tensor:
-            scores = score_labels(*args)
-            step = max(len(steps) for steps in self.actions) - 1
-            attaching = [n for n, one in enumerate(self.examples) if one.n_steps > step and one.labels[step] != NO_NODE]
-            for number, row in zip(attaching, scores, strict=True):
+        def labels(encodings: Encodings, rows: Tensor, *args: Any) -> Tensor:
+            numbers = rows.tolist() if is_whole else [running[row] for row in rows.tolist()]
+            steps = [len(self.actions[number]) - 1 for number in numbers]
+            for number, step, row in zip(numbers, steps, score_labels(encodings, rows, *args), strict=True):
                 self.labels[number][step] = row
-            best = torch.tensor([self.examples[number].labels[step] for number in attaching])
+            best = torch.tensor(
+                [self.examples[number].labels[step] for number, step in zip(numbers, steps, strict=True)]
+            )
             return torch.nn.functional.one_hot(best, len(VOCABULARY.labels)).float()
 
         with mock.patch.multiple(self.model, action_scores=actions, label_scores=labels):
