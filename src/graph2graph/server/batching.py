@@ -18,7 +18,7 @@ from graph2graph.server.limits import Limits, Refused
 from graph2graph.server.metrics import Metrics
 
 T = TypeVar("T")
-PATIENCE = 0.05  # of the time of a batch may go by before the next
+PATIENCE = 0.1  # of the time of a batch may go by before the next
 
 
 class How(NamedTuple):
@@ -59,6 +59,7 @@ class Batcher:
         self.jobs: list[Job] = []
         self.pace = 1_000.0  # words a second, as it was lately
         self.last_seconds = 0.0  # that a batch took
+        self.n_expected = 0  # requests, if all that were just answered come again
         self._arrived = asyncio.Event()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="model")
         metrics.watch("g2g_queue_words", "Words that wait.", lambda: self.n_waiting)
@@ -104,6 +105,7 @@ class Batcher:
             self._note(batch, time.monotonic() - begin)
             for (job, _), outcome in zip(batch, outcomes, strict=True):
                 self._settle(job, outcome)
+            self.n_expected = len(self.jobs) + sum(job.future.done() for job, _ in batch)
 
     def stop(self) -> None:
         """End the thread; what it is at is finished first."""
@@ -116,10 +118,11 @@ class Batcher:
         little of the time that parsing takes.
         """
         until = time.monotonic() + max(self.limits.wait, PATIENCE * self.last_seconds)
-        while self.n_waiting < self.limits.batch and (left := min(self.limits.wait, until - time.monotonic())) > 0:
+        while self.n_waiting < self.limits.batch and (left := until - time.monotonic()) > 0:
             self._arrived.clear()
             try:
-                await asyncio.wait_for(self._arrived.wait(), left)
+                is_enough = len(self.jobs) >= self.n_expected
+                await asyncio.wait_for(self._arrived.wait(), min(self.limits.wait, left) if is_enough else left)
             except TimeoutError:
                 self._arrived.set()
                 return
