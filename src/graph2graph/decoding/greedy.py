@@ -287,9 +287,7 @@ class SentenceSight:
 
     def ready(self, rows: IntArray) -> IntArray:
         """Which of these rows can be looked at now; those that wait are encoded when they are enough, or all wait."""
-        waiting = rows[self.is_waiting[rows]]
-        if self.drafts:
-            waiting = self._foreseen(waiting)
+        waiting = self._foreseen(rows[self.is_waiting[rows]])
         if len(waiting) == len(rows) or self.lengths[waiting].sum() >= ENOUGH:
             self._encode(waiting)
         return rows[~self.is_waiting[rows]]
@@ -317,6 +315,8 @@ class SentenceSight:
 
     def _foreseen(self, rows: IntArray) -> IntArray:
         """Give the rows whose graph was drafted its encoding; the others are left."""
+        if not self.drafts:
+            return rows
         left = []
         for row in rows.tolist():
             vectors = self.drafts.take(row, self.states)
