@@ -3,6 +3,7 @@
     python experiments/english.py train [--minutes 85] [--until 85] [--seeds 1 2] [--models sent sent-g2g]
     python experiments/english.py text                        # tokeniser, splitter, tagger and lemmatiser, by UDPipe
     python experiments/english.py train --minutes 30 --until 45 --models sent-on sent-g2g-on    # go on from SentTr
+    python experiments/english.py train --minutes 30 --until 45 --models sent-g2g-fresh-on --seeds 1    # no stale graphs
     python experiments/english.py score --split dev           # all runs: gold, predicted and no tags; bootstrap
     python experiments/english.py score --split test          # once, when everything is chosen; --exact: that way too
     python experiments/english.py graph sent-g2g-1            # dev: its graph as built, withheld, and with gold arcs
@@ -54,6 +55,10 @@ COMMON: dict[str, Any] = {
     "train.word_dropout": 0.1,
 }
 GRAPHS = {"train.states": 1, "train.stale_weight": 0.9}
+FRESH = GRAPHS | {
+    "train.stale_weight": 0.0,
+    "train.empty_stale_weight": 0.0,
+}  # decisions on the graph of the moment only
 WATCHED_EVERY = 4
 ON = {"train.learning_rate": 1e-4, "train.new_learning_rate": 1e-3}  # for what goes on from a finished run
 SETTINGS: dict[str, dict[str, Any]] = {
@@ -61,6 +66,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "sent-g2g": COMMON | GRAPHS | {"train.empty_epochs": 3},
     "sent-on": COMMON | ON,
     "sent-g2g-on": COMMON | ON | GRAPHS,
+    "sent-g2g-fresh-on": COMMON | ON | FRESH,
 }
 
 
@@ -82,7 +88,7 @@ def train_one(model: str, seed: int, given: argparse.Namespace) -> None:
     minutes = given.until if (output / "run.json").exists() else given.minutes
     command = ["g2g", "train", *files, "--output", os.path.relpath(output, ROOT)]
     if model.endswith("-on"):
-        command += ["--start", f"runs/english/sent-{seed}", "--model", model.removesuffix("-on")]
+        command += ["--start", f"runs/english/sent-{seed}", "--model", model.removesuffix("-on").removesuffix("-fresh")]
     else:
         command += ["--encoder", f".weights/{given.encoder}", "--model", model]
     command += ["--time-limit", f"{minutes:g}m"]

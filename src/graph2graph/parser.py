@@ -32,6 +32,7 @@ from graph2graph.transitions import NO_NODE, Action, IntArray
 
 WINDOW = 1024  # sentences looked at ahead, so that those of like length are parsed together
 TOGETHER = 4  # batches decoded in step
+RETAINED = 31 << 20  # bytes: freed once, glibc keeps blocks of that size instead of asking for untouched memory again
 TAG_COLUMNS = {"upos": conllu.UPOS, "xpos": conllu.XPOS, "none": None}
 
 
@@ -181,6 +182,7 @@ class Parser:
         _load_weights(model, path / "model.safetensors")
         if precision == "int8":
             to_int8(model)
+        torch.empty(RETAINED, dtype=torch.uint8)
         return cls(config, vocabulary, pieces, model)
 
     def save(self, directory: str | os.PathLike[str], *, half: bool = False) -> None:
