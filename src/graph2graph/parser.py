@@ -3,6 +3,8 @@
 A model on disk is a directory: config.json, labels.json, tokenizer.json, model.safetensors, README.md.
 """
 
+import contextlib
+import ctypes
 import json
 import os
 import warnings
@@ -33,6 +35,8 @@ from graph2graph.transitions import NO_NODE, Action, IntArray
 WINDOW = 1024  # sentences looked at ahead, so that those of like length are parsed together
 TOGETHER = 4  # batches decoded in step
 RETAINED = 31 << 20  # bytes: freed once, glibc keeps blocks of that size instead of asking for untouched memory again
+# What oneDNN remembers of each size of product it has seen would lie scattered in memory and keep freed blocks from being one.
+os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "16")
 TAG_COLUMNS = {"upos": conllu.UPOS, "xpos": conllu.XPOS, "none": None}
 
 
@@ -116,6 +120,7 @@ class Parser:
 
     def __init__(self, config: Config, vocabulary: Vocabulary, pieces: Pieces, model: ParserModel) -> None:
         self.config, self.vocabulary, self.pieces, self.model = config, vocabulary, pieces, model.eval()
+        self._n_untidied = 0  # sentences parsed since freed memory was given back
         self.label_ids = {label: number for number, label in enumerate(vocabulary.labels)}
         self.featurizer = Featurizer(
             pieces,
@@ -291,6 +296,10 @@ class Parser:
             for batch in _batches(features, room):
                 found = decoded([window[n] for n in batch], [features[n] for n in batch], options)
                 results |= zip(batch, found, strict=True)
+            self._n_untidied += len(window)
+            if self._n_untidied >= WINDOW:
+                self._n_untidied = 0
+                _return_freed_memory()
             yield from (results[number] for number in range(len(window)))
 
     def _given(self, sentence: Sentence) -> Given:
@@ -325,6 +334,12 @@ class Parser:
         if model.input == "sentence":
             return feature.is_long
         return state_length(feature.n_words, graph=model.graph_input) > model.encoder.max_positions
+
+
+def _return_freed_memory() -> None:
+    """Where that is known how, to the system: batches of ever new sizes leave gaps, and memory would grow for hours."""
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL("libc.so.6").malloc_trim(0)
 
 
 def _load_weights(model: ParserModel, path: Path) -> None:
