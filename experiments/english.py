@@ -55,10 +55,7 @@ COMMON: dict[str, Any] = {
     "train.word_dropout": 0.1,
 }
 GRAPHS = {"train.states": 1, "train.stale_weight": 0.9}
-FRESH = GRAPHS | {
-    "train.stale_weight": 0.0,
-    "train.empty_stale_weight": 0.0,
-}  # decisions on the graph of the moment only
+FRESH = GRAPHS | {"train.stale_weight": 0.0, "train.empty_stale_weight": 0.0}  # decisions on the newest graph only
 WATCHED_EVERY = 4
 ON = {"train.learning_rate": 1e-4, "train.new_learning_rate": 1e-3}  # for what goes on from a finished run
 SETTINGS: dict[str, dict[str, Any]] = {

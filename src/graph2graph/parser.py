@@ -3,8 +3,6 @@
 A model on disk is a directory: config.json, labels.json, tokenizer.json, model.safetensors, README.md.
 """
 
-import contextlib
-import ctypes
 import json
 import os
 import warnings
@@ -17,7 +15,7 @@ import numpy as np
 import torch
 from safetensors.torch import save
 
-from graph2graph import conllu, pretrained
+from graph2graph import conllu, memory, pretrained
 from graph2graph.config import Config, EncoderConfig, read_json
 from graph2graph.conllu import Sentence
 from graph2graph.decoding import constraints
@@ -34,9 +32,6 @@ from graph2graph.transitions import NO_NODE, Action, IntArray
 
 WINDOW = 1024  # sentences looked at ahead, so that those of like length are parsed together
 TOGETHER = 4  # batches decoded in step
-RETAINED = 31 << 20  # bytes: freed once, glibc keeps blocks of that size instead of asking for untouched memory again
-# What oneDNN remembers of each size of product it has seen would lie scattered in memory and keep freed blocks from being one.
-os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "16")
 TAG_COLUMNS = {"upos": conllu.UPOS, "xpos": conllu.XPOS, "none": None}
 
 
@@ -187,7 +182,7 @@ class Parser:
         _load_weights(model, path / "model.safetensors")
         if precision == "int8":
             to_int8(model)
-        torch.empty(RETAINED, dtype=torch.uint8)
+        memory.retain_blocks()
         return cls(config, vocabulary, pieces, model)
 
     def save(self, directory: str | os.PathLike[str], *, half: bool = False) -> None:
@@ -299,7 +294,7 @@ class Parser:
             self._n_untidied += len(window)
             if self._n_untidied >= WINDOW:
                 self._n_untidied = 0
-                _return_freed_memory()
+                memory.return_freed()
             yield from (results[number] for number in range(len(window)))
 
     def _given(self, sentence: Sentence) -> Given:
@@ -334,12 +329,6 @@ class Parser:
         if model.input == "sentence":
             return feature.is_long
         return state_length(feature.n_words, graph=model.graph_input) > model.encoder.max_positions
-
-
-def _return_freed_memory() -> None:
-    """Where that is known how, to the system: batches of ever new sizes leave gaps, and memory would grow for hours."""
-    with contextlib.suppress(OSError, AttributeError):
-        ctypes.CDLL("libc.so.6").malloc_trim(0)
 
 
 def _load_weights(model: ParserModel, path: Path) -> None:
