@@ -405,6 +405,19 @@ def test_a_slow_machine_gets_a_shorter_plan(
     assert rates[-1] < 0.25
 
 
+def test_a_fast_machine_gets_a_longer_plan(
+    tmp_path: Path, g2g: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With steps that take a quarter of what was measured, the time is used all the same, and the rate comes down to zero."""
+    monkeypatch.setattr(loop, "timed", lambda step, sampler: timed(step, sampler) * 4)
+    monkeypatch.setattr(loop, "PACE_EVERY", 5)
+    output = tmp_path / "model"
+    assert g2g("train", *RUN, "-o", output, "--time-limit", "15s").code == 0
+    assert 8 < json.loads((output / "run.json").read_text())["seconds"] < 15
+    rows = map(json.loads, (output / "metrics.jsonl").read_text().splitlines())
+    assert [row["rate"] for row in rows if "rate" in row][-1] < 0.25
+
+
 def test_even_without_time_for_a_step_there_is_a_model(tmp_path: Path) -> None:
     run(*RUN, "-o", str(tmp_path / "model"), "--time-limit", "1s")
     result = json.loads((tmp_path / "model" / "run.json").read_text())

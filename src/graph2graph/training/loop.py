@@ -37,7 +37,7 @@ from graph2graph.transitions import IntArray
 LOG_EVERY = 20  # steps
 DRAW_EVERY = 60  # seconds
 PACE_EVERY = 50  # steps
-BEHIND = 0.95  # with less than this share of the steps left to be had in time, fewer are planned
+BEHIND, AHEAD = 0.95, 1.15  # with time for less or more than these shares of the steps left, they are planned anew
 
 
 class TeacherForcing(nn.Module):
@@ -190,13 +190,18 @@ class Trainer:
         return torch.autocast(self.processes.device.type, dtype=torch.bfloat16)
 
     def _keep_pace(self, plan: Plan) -> None:
-        """If the machine is slower than when it was timed, plan fewer steps: the rate is to come down to 0 in time."""
+        """If the machine is slower than when it was timed, plan fewer steps: the rate is to come down to 0 in time.
+
+        If it is much faster, plan more; but in the first half only, since the rate rises with it.
+        """
         assert self.time_limit is not None
         first_step, began = self.sitting
         a_step = (self.elapsed - began) / (self.step - first_step)
         left = int((self.time_limit - self.elapsed - plan.finish_seconds(len(self.dev))) / a_step)
-        is_behind = left < BEHIND * (plan.n_steps - self.step)
-        new = replace(plan, n_steps=self.step + max(left, 1)) if is_behind else plan
+        planned = plan.n_steps - self.step
+        is_ahead = left > AHEAD * planned and self.step < plan.n_steps / 2
+        is_off = left < BEHIND * planned or is_ahead
+        new = replace(plan, n_steps=self.step + max(left, 1)) if is_off else plan
         self.plan = self.processes.agreed(new)
         if self.plan is not plan:
             self._checkpoint()  # so that the run goes on the same way however often it is killed
