@@ -89,6 +89,7 @@ def main() -> None:
         "sentences": given.sentences,
         "threads": given.threads,
         "resident": spread(resident),
+        "resident_mb": [round(size) for size in resident],
         "peak": spread(peaks),
         "peak_of_each_tenth_mb": [max(peaks[at : at + PARTS // 10]) for at in range(0, len(peaks), PARTS // 10)],
         "short_mb": peak_of(short),
