@@ -280,6 +280,7 @@ class Parser:
         """
         room = options.batch_tokens * (1 if self.config.model.input == "state" else TOGETHER) // each
         stream = iter(sentences)
+        was_full = False  # whether any window was; then the memory of the last one is given back too, full or not
         while window := list(islice(stream, WINDOW)):
             features = [self.featurizer(sentence) for sentence in window]
             if not tags:
@@ -292,7 +293,8 @@ class Parser:
                 found = decoded([window[n] for n in batch], [features[n] for n in batch], options)
                 results |= zip(batch, found, strict=True)
             self._n_untidied += len(window)
-            if self._n_untidied >= WINDOW:
+            was_full |= len(window) == WINDOW
+            if was_full or self._n_untidied >= WINDOW:
                 self._n_untidied = 0
                 memory.return_freed()
             yield from (results[number] for number in range(len(window)))
