@@ -167,6 +167,19 @@ def test_batch_never_matters() -> None:
     close(moved, together[order], rtol=0, atol=1e-6)
 
 
+def test_wanted_tokens_come_out_as_among_all() -> None:
+    """The last layer works on the wanted tokens only: their vectors and every gradient are as if it had done all."""
+    encoder, lengths = small().double(), torch.tensor(LENGTHS)
+    layout, graph = Layout(lengths), Graph.from_dense(some_relations(lengths, 3, tree=True))
+    vectors = torch.randn(layout.n_tokens, 24, dtype=torch.double, requires_grad=True)
+    wanted = torch.tensor([20, 0, 9, 13, 8])
+    every = encoder.encode(vectors, layout, graph=graph)
+    some = encoder.encode(vectors, layout, graph=graph, wanted=wanted)
+    every, some = (outputs_and_gradients(encoder, out, vectors) for out in (every[wanted], some))
+    for name, expected in every.items():
+        close(some[name], expected)
+
+
 @given(st.lists(st.integers(0, 6), min_size=1, max_size=6).filter(any), st.integers(0, 3))
 def test_layout_packs_and_pads(lengths: list[int], more: int) -> None:
     layout = Layout(torch.tensor(lengths), max(lengths) + more)

@@ -25,7 +25,7 @@ from graph2graph.decoding.greedy import Options, Work, greedy
 from graph2graph.errors import DataError
 from graph2graph.models.features import OUTSIDE, Features
 from graph2graph.models.inputs import sentence_input, state_input
-from graph2graph.models.model import Encodings
+from graph2graph.models.model import Encodings, ParserModel
 from graph2graph.parser import Parser, Vocabulary
 from graph2graph.training.examples import Example, example
 from graph2graph.training.loss import batch_loss, decisions_of
@@ -260,6 +260,24 @@ def test_training_sees_what_decoding_sees(name: str, max_positions: int) -> None
         assert decoded.labels[number].keys() == taught.labels[number].keys()
         for step, scores in taught.labels[number].items():
             close(decoded.labels[number][step], scores)
+
+
+@pytest.mark.parametrize("name", [name for name in VARIANTS if name.startswith("state")])
+def test_a_state_model_leaves_out_only_what_nobody_reads(name: str) -> None:
+    """Loss and gradient are those of encoding every token to the end."""
+    parser = wild(name)
+    examples = gold(parser, TOY)
+    steps = [np.arange(one.n_steps) for one in examples]
+
+    def gradients() -> list[Tensor]:
+        total, _ = batch_loss(parser.model, examples, steps)
+        return [total, *torch.autograd.grad(total, list(parser.model.parameters()), materialize_grads=True)]
+
+    found = gradients()
+    with mock.patch.object(ParserModel, "_read", lambda *given: np.arange(len(given[-1].nodes))):
+        expected = gradients()
+    for some, every in zip(found, expected, strict=True):
+        torch.testing.assert_close(some, every, rtol=1e-4, atol=1e-4)
 
 
 def close(some: Tensor, others: Tensor) -> None:

@@ -213,8 +213,8 @@ class GraphAttention(nn.Module):
             self.relation_keys = nn.Parameter(torch.zeros(config.relations, self.head_width))  # W1
             self.relation_values = nn.Parameter(torch.zeros(config.relations, self.head_width))  # W2
 
-    def forward(self, x: Tensor, plan: _Plan, bias: Tensor | None) -> Tensor:
-        """[N, d] -> [N, d]; the bias is added to the scores, [B·h, 1 or n, n]."""
+    def forward(self, x: Tensor, plan: _Plan, bias: Tensor | None, wanted: Tensor | None = None) -> Tensor:
+        """[N, d] -> [N, d], or [W, d] of the wanted tokens; the bias is added to the scores, [B·h, 1 or n, n]."""
         c = self.head_width
         qkv = _rearrange(self.qkv(x).view(-1, c), plan.spread, plan.packed)  # [N·3·h, c] -> [3·B·h·n, c]
         query, key, value = qkv.view(3, -1, plan.width, c)  # each [B·h, n, c]
@@ -231,7 +231,7 @@ class GraphAttention(nn.Module):
         if plan.pairs is not None:
             context += self._related_values(attention, plan.pairs)
         context = _rearrange(context.view(-1, c), plan.packed_context, plan.spread_context, plan.padding)  # [N·h, c]
-        out: Tensor = self.output(context.view(-1, self.n_heads * c))
+        out: Tensor = self.output(_chosen(context.view(-1, self.n_heads * c), wanted))
         return out
 
     def _relate_keys(self, scores: Tensor, query: Tensor, pairs: _Pairs) -> Tensor:
@@ -250,6 +250,10 @@ class GraphAttention(nn.Module):
         return mass @ torch.cat([none, self.relation_values[1:] - none])
 
 
+def _chosen(rows: Tensor, wanted: Tensor | None) -> Tensor:
+    return rows if wanted is None else rows.index_select(0, wanted)
+
+
 class Layer(nn.Module):
     """Attention and feed-forward, each with a residual and LayerNorm after it."""
 
@@ -263,9 +267,9 @@ class Layer(nn.Module):
         self.activation = ACTIVATIONS[config.activation]
         self.dropout = Dropout(config.dropout)
 
-    def forward(self, x: Tensor, plan: _Plan, bias: Tensor | None) -> Tensor:
-        """[N, d] -> [N, d]."""
-        x = self.attention_norm(x + self.dropout(self.attention(x, plan, bias)))
+    def forward(self, x: Tensor, plan: _Plan, bias: Tensor | None, wanted: Tensor | None = None) -> Tensor:
+        """[N, d] -> [N, d], or [W, d] of the wanted tokens."""
+        x = self.attention_norm(_chosen(x, wanted) + self.dropout(self.attention(x, plan, bias, wanted)))
         out: Tensor = self.outer_norm(x + self.dropout(self.outer(self.activation(self.inner(x)))))
         return out
 
@@ -325,8 +329,12 @@ class GraphEncoder(nn.Module):
         positions: Tensor | None = None,
         segments: Tensor | None = None,
         graph: Graph | None = None,
+        wanted: Tensor | None = None,
     ) -> Tensor:
-        """Encode packed input vectors, [N, m] -> [N, d]; segment and position are added here."""
+        """Encode packed input vectors, [N, m] -> [N, d]; segment and position are added here.
+
+        Where only some tokens are wanted, [W] of N, the last layer looks at all but works on these alone: -> [W, d].
+        """
         x: Tensor = vectors + self.positions(layout.columns if positions is None else positions)
         if self.segments is not None:
             x = x + (self.segments.weight[0] if segments is None else self.segments(segments))
@@ -336,8 +344,8 @@ class GraphEncoder(nn.Module):
             graph = Graph(nothing, nothing, nothing, nothing)
         plan = _Plan(layout, self.config.heads, graph if self.config.relations else None, self.config.relations)
         bias = self._bias(layout)
-        for layer in self.layers:
-            x = layer(x, plan, bias)
+        for number, layer in enumerate(self.layers, start=1):
+            x = layer(x, plan, bias, wanted if number == len(self.layers) else None)
         return x
 
     def _bias(self, layout: Layout) -> Tensor | None:

@@ -209,7 +209,7 @@ class StateSight:
         model, past = self.model, self.memory.past
         encodings = model.encode(self.states.take(rows), [], vectors=self.memory.vectors, owners=rows)
         self.n_encoded += len(rows)
-        self.n_pieces += len(encodings.vectors) - 1
+        self.n_pieces += encodings.n_tokens
         encoded = torch.arange(len(rows), device=model.device)
         past = None if past is None else past[model.tensor(rows)]
         scores = model.action_scores(encodings, encoded, model.tensor(focus), model.tensor(legal), past)

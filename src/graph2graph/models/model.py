@@ -21,9 +21,9 @@ from graph2graph.models.classifiers import Classifier, Exist, Relation
 from graph2graph.models.composition import Composition
 from graph2graph.models.features import Features
 from graph2graph.models.history import History
-from graph2graph.models.inputs import CLS, sentence_input, state_input
+from graph2graph.models.inputs import CLS, StateInput, sentence_input, state_input
 from graph2graph.relations import Entries
-from graph2graph.transitions import ROOT, BoolArray, IntArray, States
+from graph2graph.transitions import NO_NODE, ROOT, BoolArray, IntArray, States
 
 N_STATE_SEGMENTS = 3
 
@@ -35,6 +35,7 @@ class Encodings:
     vectors: Tensor  # [V, w] the last one is that of an empty slot
     places: Tensor  # [B, m + 1] in V; the last column is the empty slot, so that NO_NODE, -1, finds it
     cls_places: Tensor  # [B] in V
+    n_tokens: int = 0  # that were encoded, read or not
     exist: list[Tensor] | None = None  # the classifiers' first layers, where they have been applied to all vectors
     relation: list[Tensor] | None = None
 
@@ -147,7 +148,7 @@ class ParserModel(nn.Module):
         is_root[self.tensor(given.roots)] = True
         x = torch.where(is_root, self.root, x)
         x = self.encoder.encode(x, Layout(self.tensor(given.lengths)), graph=self._graph(given.graph))
-        return self._encodings(x, given.places, given.cls_places)
+        return self._encodings(x, given.places, given.cls_places, len(x))
 
     def _encode_states(self, states: States, vectors: Tensor, owners: IntArray) -> Encodings:
         given = state_input(
@@ -165,23 +166,39 @@ class ParserModel(nn.Module):
         x = F.embedding(self.tensor(in_table), table)
         if self.labels is not None:
             x = x + self.labels(self.tensor(given.labels))
+        read = self._read(states, given)
         x = self.encoder.encode(
             x,
             Layout(self.tensor(given.lengths)),
             positions=self.tensor(given.positions),
             segments=self.tensor(given.segments),
             graph=self._graph(given.graph),
+            wanted=self.tensor(read),
         )
-        return self._encodings(x, given.places, given.cls_places)
+        in_read = np.zeros(len(given.nodes), dtype=np.int64)
+        in_read[read] = np.arange(len(read))
+        return self._encodings(x, in_read[given.places], in_read[given.cls_places], len(in_read))
+
+    def _read(self, states: States, given: StateInput) -> IntArray:
+        """Where the tokens stand whose vectors are read: CLS, or s2, s1 and b1; all where there is a tagger."""
+        if self.tagger is not None:
+            return np.arange(len(given.nodes))
+        if self.config.output == "cls":
+            return given.cls_places
+        focus = states.focus
+        rows, slots = (focus != NO_NODE).nonzero()
+        places: IntArray = given.places[rows, focus[rows, slots]]
+        return places
 
     def _graph(self, entries: Entries | None) -> Graph | None:
         return None if entries is None else Graph(*(self.tensor(array) for array in entries))
 
-    def _encodings(self, x: Tensor, places: IntArray, cls_places: IntArray) -> Encodings:
+    def _encodings(self, x: Tensor, places: IntArray, cls_places: IntArray, n_tokens: int) -> Encodings:
         """The output vectors with that of the empty slot behind them."""
         vectors = torch.cat([x, self.empty[None]])
         empty = np.full((len(places), 1), len(x))
-        return Encodings(vectors, self.tensor(np.concatenate([places, empty], axis=1)), self.tensor(cls_places))
+        all_places = np.concatenate([places, empty], axis=1)
+        return Encodings(vectors, self.tensor(all_places), self.tensor(cls_places), n_tokens)
 
     # ------------------------------------------------------------------ decide
 
