@@ -20,6 +20,7 @@ from graph2graph.decoding.beam import beam_search
 from graph2graph.decoding.constraints import Constraint
 from graph2graph.decoding.greedy import Options, Work, greedy
 from graph2graph.errors import DataError
+from graph2graph.models.features import Features
 from graph2graph.parser import Parser
 from graph2graph.precision import Int8Linear
 from graph2graph.transitions import NO_NODE, Action, States
@@ -196,6 +197,28 @@ def test_the_same_trees_whatever_is_encoded_together(name: str, threshold: float
         found.append((states.heads.tolist(), states.labels.tolist()))
     assert found[0] == found[1] == found[2]
     assert len({work.n_encoded for work in works}) == len({work.n_pieces for work in works}) == 1
+
+
+@pytest.mark.parametrize("threshold", [math.inf, 0.6])
+def test_of_long_sentences_only_the_windows_with_new_arcs_are_encoded_again(
+    threshold: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And that makes no difference, however many arcs are new."""
+    parser = wild("sent-g2g", TOY, max_positions=16)
+    long = Sentence.from_words([form for sentence in TOY for form in sentence.forms][:60])
+    features = [parser.featurizer(sentence) for sentence in (TOY[0], long)]
+    assert len(features[1].rows) > 3
+
+    def parsed() -> tuple[list[Any], int]:
+        work = Work()
+        states = greedy(parser.model, features, Options(threshold, draft_tokens=0), work=work)
+        return [states.heads.tolist(), states.labels.tolist()], work.n_pieces
+
+    trees, n_pieces = parsed()
+    monkeypatch.setattr(Features, "around", lambda self, nodes: self)
+    all_trees, n_all_pieces = parsed()
+    assert trees == all_trees
+    assert n_pieces < n_all_pieces
 
 
 @pytest.fixture

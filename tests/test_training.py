@@ -152,6 +152,39 @@ def test_without_stale_weight_each_graph_answers_until_the_next_arc() -> None:
     assert set(decisions.weights) == {1.0}
 
 
+def test_a_state_answers_for_later_transitions_too() -> None:
+    parser, [one, *_] = tiny_parser("state-g2g")
+    decisions = decisions_of(parser.model, [one], [np.array([0, 2])], StaleWeights(0.0, 0.5))
+    by_place = dict(zip(zip(decisions.encoded, decisions.steps, strict=True), decisions.weights, strict=True))
+    assert [by_place[0, step] for step in range(4)] == [1, 0.5, 0.25, 0.125]
+    assert [by_place[1, step] for step in range(2, 4)] == [1, 0.5]
+    assert (1, 1) not in by_place
+    alone = decisions_of(parser.model, [one], [np.array([0, 2])])
+    assert alone.steps.tolist() == [0, 2]  # the paper's training
+
+
+@pytest.mark.parametrize("variant", [name for name in VARIANTS if name.startswith("state")])
+def test_what_looks_ahead_sees_the_same_and_more(variant: str) -> None:
+    parser, examples = tiny_parser(variant)
+    model, longest = parser.model.eval(), max(examples, key=lambda one: one.n_steps)
+    at = np.array([longest.n_steps // 2])
+    states, vectors = longest.states_at(at), model.node_vectors([longest.features])
+    near, far = (
+        model.encode(states, [], vectors=vectors, owners=np.zeros(1, dtype=np.int64), looks_ahead=ahead)
+        for ahead in (False, True)
+    )
+    if model.config.output == "tokens":
+        focus = [node for node in states.focus[0] if node != NO_NODE]
+        torch.testing.assert_close(far.vectors[far.places[0, focus]], near.vectors[near.places[0, focus]])
+        asked = {int(node) for node in longest.focus[at[0] :].flatten() if node != NO_NODE}
+        assert asked > set(focus)
+        assert len(set(far.places[0, sorted(asked)].tolist())) == len(asked) == len(far.vectors) - 1
+    total, weight = batch_loss(model, [longest], [at], stale=StaleWeights(0.0, 1.0))
+    assert weight == longest.n_steps - at[0]
+    total.backward()  # type: ignore[no-untyped-call]
+    assert all(torch.isfinite(p.grad).all() for p in model.parameters() if p.grad is not None)
+
+
 # ---------------------------------------------------------------------- rate, dropout, plan
 
 

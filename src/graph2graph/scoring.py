@@ -94,6 +94,13 @@ class Scores:
         return self.metrics["LAS"].f1
 
     @property
+    def las_error(self) -> float:
+        """How far LAS may be off by chance, one standard deviation, as if every word were a draw of its own."""
+        las = self.metrics["LAS"]
+        share = las.f1 / 100
+        return 100 * float((share * (1 - share) / las.gold) ** 0.5) if las.gold else 0.0
+
+    @property
     def clas(self) -> float:
         """Content words with the right head and label."""
         return self.metrics["CLAS"].f1

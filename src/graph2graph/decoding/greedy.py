@@ -231,7 +231,9 @@ class SentenceSight:
     def __init__(self, model: ParserModel, features: Sequence[Features], states: States, options: Options) -> None:
         self.model, self.features, self.states, self.options = model, features, states, options
         self.n_missing = np.zeros(len(features), dtype=np.int64)  # arcs that the encoding of each row lacks
-        self.last = np.zeros(len(features), dtype=np.int64)  # the dependent of the last of them
+        self.changed: dict[int, list[int]] = {  # the dependents of these arcs, in sentences of several windows
+            row: [] for row, feature in enumerate(features) if feature.is_long
+        }
         self.is_waiting = np.zeros(len(features), dtype=np.bool_)  # for an encoding
         self.is_fresh = np.zeros(len(features), dtype=np.bool_)  # encoded since the last action
         self.lengths = np.array([feature.n_pieces for feature in features])
@@ -275,8 +277,9 @@ class SentenceSight:
         """Go on with copies of some rows, whose states are these."""
         old = self.encodings
         self.states, self.features, self.drafts = states, [self.features[row] for row in rows.tolist()], Drafts()
-        for name in ("n_missing", "last", "is_waiting", "is_fresh", "lengths"):
+        for name in ("n_missing", "is_waiting", "is_fresh", "lengths"):
             setattr(self, name, getattr(self, name)[rows])
+        self.changed = {new: list(self.changed[row]) for new, row in enumerate(rows.tolist()) if row in self.changed}
         self.encodings = self._room()
         is_node = self.encodings.places < len(self.encodings.vectors) - 1
         come_from = old.places[self.model.tensor(rows)][is_node]
@@ -343,6 +346,8 @@ class SentenceSight:
         self.n_missing[rows] = 0
         self.is_waiting[rows] = False
         self.is_fresh[rows] = True
+        for row in self.changed.keys() & set(rows.tolist()):
+            self.changed[row] = []
 
     def _encode_ahead(self, rows: IntArray, n_arcs: int) -> None:
         """Encode these rows, which are few, and along with them the graphs that they may soon have."""
@@ -356,12 +361,12 @@ class SentenceSight:
         self.n_pieces += int(self.lengths[owners].sum())
 
     def _encode_together(self, rows: IntArray) -> None:
-        """Encode these rows; of a long sentence that lacks one arc, only the windows which that arc has changed."""
+        """Encode these rows; of a long sentence that lacks arcs, only the windows which these have changed."""
         parts = [self.features[row] for row in rows.tolist()]
         is_new = np.arange(self.states.heads.shape[1]) <= self.states.n_words[rows, None]
         for place, row in enumerate(rows.tolist()):
-            if parts[place].is_long and self.n_missing[row] == 1:
-                parts[place] = parts[place].around(self.last[row])
+            if changed := self.changed.get(row):
+                parts[place] = parts[place].around(changed)
                 is_new[place, : len(parts[place].row_of)] = parts[place].row_of != OUTSIDE
         new = self.model.encode(self.states.take(rows), parts)
         chosen = self.model.tensor(is_new)
@@ -378,7 +383,9 @@ class SentenceSight:
             is_arc = _is_arc(actions)
             self.n_missing[rows] += is_arc
             self.is_waiting[rows] = is_arc & (self.options.reencode == EXACT)
-            self.last[rows[is_arc]] = np.where(is_left, focus[:, 0], focus[:, 1])[is_arc]
+            for place in is_arc.nonzero()[0] if self.changed else ():
+                if (row := int(rows[place])) in self.changed:
+                    self.changed[row].append(int(focus[place, 0 if is_left[place] else 1]))
 
 
 def _portions(rows: IntArray, lengths: IntArray, budget: int) -> Iterator[IntArray]:

@@ -228,15 +228,23 @@ class _Story:
             rows, row_of = [np.where(places > 0, places, OUTSIDE)], np.zeros_like(places)  # 0 is CLS: no such node
         else:
             features = self.features
-            if n_rows < len(features.rows):  # a long sentence, of which only the parts with the last arc were encoded
-                last = next(step["arc"]["dependent"] for step in reversed(self.steps) if step["arc"])
-                features = features.around(last)
+            if n_rows < len(features.rows):  # a long sentence, of which only the parts with new arcs were encoded
+                features = features.around(self._newly_attached())
             rows, row_of = [row.columns for row in features.rows], features.row_of
         for number, columns in enumerate(rows):
             for way, (queries, keys) in enumerate(((heads, dependents), (dependents, heads))):
                 there = (columns[queries] != OUTSIDE) & (columns[keys] != OUTSIDE) & (row_of[queries] == number)
                 seen = attention[:, number, columns[queries[there]], columns[keys[there]]]
                 self.flow[way][:, dependents[there]] = seen
+
+    def _newly_attached(self) -> list[int]:
+        """The dependents of the arcs since the last time that the encoder was run."""
+        found = []
+        for step in reversed(self.steps):
+            found += [step["arc"]["dependent"]] if step["arc"] else []
+            if step["encoded"]:
+                break
+        return found
 
 
 def _share(value: float) -> float | None:

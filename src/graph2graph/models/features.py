@@ -47,12 +47,12 @@ class Features:
         """Whether the sentence does not fit the encoder."""
         return len(self.rows) > 1
 
-    def around(self, node: int) -> "Features":
-        """The sentence cut down to the rows that hold a node; what they do not represent has no row.
+    def around(self, nodes: Sequence[int]) -> "Features":
+        """The sentence cut down to the rows that hold any of these nodes; what they do not represent has no row.
 
-        An arc changes the input of these rows and no others: it adds a label to its dependent and a relation to that.
+        An arc changes the input of the rows that hold its dependent and no others: it adds a label and a relation to that.
         """
-        kept = np.array([row.columns[node] != OUTSIDE for row in self.rows])
+        kept = np.array([(row.columns[nodes] != OUTSIDE).any() for row in self.rows])
         numbers = np.where(kept, np.cumsum(kept) - 1, OUTSIDE)
         rows = [row for row, keep in zip(self.rows, kept, strict=True) if keep]
         return replace(self, rows=rows, row_of=numbers[self.row_of], n_pieces=sum(len(row.tokens) for row in rows))

@@ -21,7 +21,7 @@ from graph2graph.models.classifiers import Classifier, Exist, Relation
 from graph2graph.models.composition import Composition
 from graph2graph.models.features import Features
 from graph2graph.models.history import History
-from graph2graph.models.inputs import CLS, StateInput, sentence_input, state_input
+from graph2graph.models.inputs import CLS, DELETED, StateInput, sentence_input, state_input
 from graph2graph.relations import Entries
 from graph2graph.transitions import NO_NODE, ROOT, BoolArray, IntArray, States
 
@@ -122,16 +122,19 @@ class ParserModel(nn.Module):
         *,
         vectors: Tensor | None = None,
         owners: IntArray | None = None,
+        looks_ahead: bool = False,
     ) -> Encodings:
         """Encode parser states.
 
         A sentence model reads the features of each state's sentence. A state model reads the vectors of its nodes, [S, m, w],
-        where state i belongs to sentence owners[i]: those of `node_vectors`, or the composed ones.
+        where state i belongs to sentence owners[i]: those of `node_vectors`, or the composed ones; and gives the vectors that
+        the next decision asks for, or, if it looks ahead, those that any later one does.
         """
         if self.config.input == "sentence":
             return self._encode_sentences(states, features)
         assert vectors is not None
-        return self._encode_states(states, vectors, np.arange(len(states)) if owners is None else owners)
+        owners = np.arange(len(states)) if owners is None else owners
+        return self._encode_states(states, vectors, owners, looks_ahead=looks_ahead)
 
     def _encode_sentences(self, states: States, features: Sequence[Features]) -> Encodings:
         given = sentence_input(
@@ -150,7 +153,9 @@ class ParserModel(nn.Module):
         x = self.encoder.encode(x, Layout(self.tensor(given.lengths)), graph=self._graph(given.graph))
         return self._encodings(x, given.places, given.cls_places, len(x))
 
-    def _encode_states(self, states: States, vectors: Tensor, owners: IntArray) -> Encodings:
+    def _encode_states(
+        self, states: States, vectors: Tensor, owners: IntArray, *, looks_ahead: bool = False
+    ) -> Encodings:
         given = state_input(
             states,
             graph=self.config.graph_input,
@@ -166,7 +171,7 @@ class ParserModel(nn.Module):
         x = F.embedding(self.tensor(in_table), table)
         if self.labels is not None:
             x = x + self.labels(self.tensor(given.labels))
-        read = self._read(states, given)
+        read = self._read(states, given, looks_ahead=looks_ahead)
         x = self.encoder.encode(
             x,
             Layout(self.tensor(given.lengths)),
@@ -179,12 +184,15 @@ class ParserModel(nn.Module):
         in_read[read] = np.arange(len(read))
         return self._encodings(x, in_read[given.places], in_read[given.cls_places], len(in_read))
 
-    def _read(self, states: States, given: StateInput) -> IntArray:
-        """Where the tokens stand whose vectors are read: CLS, or s2, s1 and b1; all where there is a tagger."""
+    def _read(self, states: States, given: StateInput, *, looks_ahead: bool) -> IntArray:
+        """Where the tokens stand whose vectors are read: CLS; s2, s1 and b1, or all of stack and buffer; with a tagger all."""
         if self.tagger is not None:
             return np.arange(len(given.nodes))
         if self.config.output == "cls":
             return given.cls_places
+        if looks_ahead:
+            live: IntArray = ((given.nodes >= 0) & (given.segments != DELETED)).nonzero()[0]
+            return live
         focus = states.focus
         rows, slots = (focus != NO_NODE).nonzero()
         places: IntArray = given.places[rows, focus[rows, slots]]

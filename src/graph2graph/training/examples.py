@@ -14,7 +14,10 @@ NEVER = 1 << 40  # when ROOT gets its head
 
 
 class StaleWeights(NamedTuple):
-    """What a decision counts for each arc that the graph it is taken on lacks: the empty graph, or another."""
+    """What a decision counts for each arc that the graph it is taken on lacks: the empty graph, or another.
+
+    In a state model: for each transition that the state lacks.
+    """
 
     empty: float
     other: float
@@ -53,7 +56,13 @@ class Example:
         known = self.attached_at < steps[:, None]
         return np.where(known, self.heads, NO_NODE), np.where(known, self.deprels, NO_NODE)
 
-    def staleness_weights(self, steps: IntArray, stale: "StaleWeights") -> FloatArray:
+    def state_weights(self, steps: IntArray, stale: float) -> FloatArray:
+        """What each decision counts in the state before each of these steps, [K, T]: 0 for those already taken."""
+        staleness = np.arange(self.n_steps) - steps[:, None]
+        weights: FloatArray = np.power(stale, np.maximum(staleness, 0))
+        return np.where(staleness >= 0, weights, 0.0)
+
+    def graph_weights(self, steps: IntArray, stale: "StaleWeights") -> FloatArray:
         """What each decision counts on the graph before each of these steps, [K, T]: 0 for those already taken."""
         is_arc = self.labels != NO_NODE
         n_arcs = np.cumsum(is_arc) - is_arc  # before each step

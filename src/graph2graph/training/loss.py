@@ -1,9 +1,10 @@
 """Teacher forcing: the loss of the gold transitions, all states of a batch at once.
 
 A batch is a list of sentences, each with the steps whose states are to be encoded. An encoded state answers for the decision
-at its own step, and, in a sentence model, for all later ones too: its graph lacks the arcs added since, and each of them
-makes the decision count less (`StaleWeights`). A decision on the graph as it is counts 1; SentTr, whose encoding is the same
-at every step, is the case of one encoding at step 0 that counts 1 for all.
+at its own step, and for all later ones too, since whatever they ask about is in it. A graph lacks the arcs added since, a state
+of stack and buffer all transitions since, and each of these makes the decision count less (`StaleWeights`). A decision on the
+graph or in the state as it is counts 1; SentTr, whose encoding is the same at every step, is the case of one encoding at step 0
+that counts 1 for all.
 """
 
 from collections.abc import Sequence
@@ -56,11 +57,9 @@ def decisions_of(
     n_encoded = 0
     for number, (example, some) in enumerate(zip(examples, steps, strict=True)):
         if model.config.input == "state":
-            where, at, weight = np.arange(len(some)), some, np.ones(len(some))
+            where, at, weight = _weighty(example.state_weights(some, stale.other))
         elif model.config.graph_input:
-            table = example.staleness_weights(some, stale)  # [K, T]
-            where, at = (table > MIN_WEIGHT).nonzero()
-            weight = table[where, at]
+            where, at, weight = _weighty(example.graph_weights(some, stale))
         else:
             at = np.arange(example.n_steps)
             where, weight = np.zeros_like(at), np.ones(len(at))
@@ -71,6 +70,12 @@ def decisions_of(
         n_encoded += len(some)
     arrays = [np.concatenate(parts) for parts in (encoded, sentences, decided)]
     return Decisions(arrays[0], arrays[1], arrays[2], np.concatenate(weights))
+
+
+def _weighty(table: FloatArray) -> tuple[IntArray, IntArray, FloatArray]:
+    """Rows, columns and values of what counts in a table."""
+    rows, columns = (table > MIN_WEIGHT).nonzero()
+    return rows, columns, table[rows, columns]
 
 
 def _loss(
@@ -84,12 +89,12 @@ def _loss(
     owners = np.repeat(np.arange(len(examples)), [len(some) for some in encoded_steps])
     features = [example.features for example in examples]
     if model.config.input == "state":
-        vectors = model.node_vectors(features)
-        if model.composition is None:
-            encodings = model.encode(states, [], vectors=vectors, owners=owners)
-        else:
-            composed = _composed(model, examples, vectors, encoded_steps)
-            encodings = model.encode(states, [], vectors=composed)
+        vectors, own = model.node_vectors(features), owners
+        if model.composition is not None:
+            vectors, own = _composed(model, examples, vectors, encoded_steps), np.arange(len(owners))
+        looks_ahead = len(decisions.steps) > len(owners)
+        encodings = model.encode(states, [], vectors=vectors, owners=own, looks_ahead=looks_ahead)
+        encodings = model.project(encodings) if looks_ahead else encodings
     else:
         encodings = model.encode(states, [features[owner] for owner in owners])
         encodings = model.project(encodings)
