@@ -206,6 +206,11 @@ def test_analyze(g2g: Callable[..., Result], system: Path, tmp_path: Path) -> No
         assert len({len(row) for row in rows}) == 1
     markdown = (output / "report.md").read_text()
     assert "<gold> \\| all right" in markdown
+    texts = [one.text for one in conllu.read(TOY) if len(one) > 2]
+    assert any(text in markdown for text in texts)
+    assert g2g("analyze", TOY, system, "--no-examples", "-o", output).code == 0
+    for path in output.glob("*.*"):
+        assert path.suffix == ".png" or not any(text in path.read_text() for text in texts), path
 
 
 def test_analyze_says_what_does_not_fit(g2g: Callable[..., Result], system: Path, tmp_path: Path) -> None:

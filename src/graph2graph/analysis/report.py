@@ -81,8 +81,11 @@ class Report:
         )
 
 
-def compare(gold: Sequence[Sentence], systems: Mapping[str, Sequence[Sentence]]) -> Report:
-    """Everything there is to say about these systems; the first is what the others are compared with."""
+def compare(gold: Sequence[Sentence], systems: Mapping[str, Sequence[Sentence]], *, examples: bool = True) -> Report:
+    """Everything there is to say about these systems; the first is what the others are compared with.
+
+    Without examples the report has no sentence of the treebank in it.
+    """
     found = {name: errors(gold, trees) for name, trees in systems.items()}
     scores = {name: scoring.score(gold, trees) for name, trees in systems.items()}
     first, *others = systems
@@ -99,7 +102,7 @@ def compare(gold: Sequence[Sentence], systems: Mapping[str, Sequence[Sentence]])
     projectivity = {name: one.by_projectivity for name, one in found.items()}
     tables.append(bins_table("projectivity", "Projective and non-projective arcs", projectivity))
     for name, one in found.items():
-        tables += [confusion_table(name, one), patterns_table(name, one)]
+        tables += [confusion_table(name, one), patterns_table(name, one, examples=examples)]
     pictures = {name: _figure(title, "labelled F", table, "f") for name, (title, table) in kinds.items()}
     pictures["sentence_length"] = _figure("LAS by sentence length", "LAS", by_sentence, "recall")
     return Report(scores, found, differences, tables, pictures)

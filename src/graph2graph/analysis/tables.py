@@ -123,23 +123,18 @@ def confusion_table(name: str, errors: Errors) -> Table:
     return Table(f"confusion_{_slug(name)}", f"Labels taken for others: {name}", header, rows, note)
 
 
-def patterns_table(name: str, errors: Errors) -> Table:
-    """The most frequent kinds of errors, each with an example."""
+def patterns_table(name: str, errors: Errors, *, examples: bool = True) -> Table:
+    """The most frequent kinds of errors, each with an example unless none are wanted."""
     rows = []
     for pattern, n in errors.patterns.most_common(N_PATTERNS):
-        example = errors.examples[pattern][0]
-        rows.append(
-            [
-                str(n),
-                f"{pattern.gold_label} → {pattern.system_label}",
-                pattern.tag,
-                f"{pattern.gold_head} → {pattern.system_head}",
-                pattern.heads,
-                f"{example.word}: {example.gold_head} → {example.system_head}",
-                f"{example.text} ({example.sent_id})" if example.sent_id else example.text,
-            ]
-        )
-    header = ["words", "label", "word", "head", "system's head", "for instance", "in"]
+        row = [str(n), f"{pattern.gold_label} → {pattern.system_label}", pattern.tag]
+        row += [f"{pattern.gold_head} → {pattern.system_head}", pattern.heads]
+        if examples:
+            one = errors.examples[pattern][0]
+            row.append(f"{one.word}: {one.gold_head} → {one.system_head}")
+            row.append(f"{one.text} ({one.sent_id})" if one.sent_id else one.text)
+        rows.append(row)
+    header = ["words", "label", "word", "head", "system's head", *(["for instance", "in"] if examples else [])]
     return Table(f"patterns_{_slug(name)}", f"The {N_PATTERNS} most frequent errors: {name}", header, rows)
 
 

@@ -17,6 +17,10 @@ def analyze(
         metavar="SYSTEM…", help="Parsed files, or NAME=FILE; the first is what the others are compared with."
     ),
     output: Path = typer.Option(..., "--output", "-o", metavar="DIR", help="Where to write the report."),
+    examples: bool = typer.Option(
+        True,
+        help="Sentences with the most frequent errors; without them the report can be shown where the treebank cannot.",
+    ),
     as_json: bool = typer.Option(False, "--json", help="Print scores and differences as a JSON object."),
 ) -> None:
     """Compare parsed files: errors by dependency length, distance to root, sentence length, label and projectivity.
@@ -40,7 +44,7 @@ def analyze(
             raise typer.BadParameter(f"two systems are called {name}; give them names: NAME=FILE")
         found[name] = list(conllu.read(path, check="forest"))
         _check(gold, expected, path, found[name])
-    report = compare(expected, found)
+    report = compare(expected, found, examples=examples)
     report.write(output)
     if as_json:
         values = {
