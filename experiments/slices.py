@@ -50,7 +50,7 @@ def plan_of(setting: str, variant: str) -> Plan:
     from_cls = variant in ("state-cls", "state-g2cls")
     settings: dict[str, object] = {"train.batch_pieces": CLS_BATCH if from_cls else BATCH}
     if variant.startswith("state"):
-        settings["train.states"] = STATES
+        settings |= {"train.states": STATES, "train.stale_weight": 0}
     if treebank == "tr_imst":
         settings["train.word_dropout"] = 0.2
     if encoder is None:

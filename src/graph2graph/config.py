@@ -75,11 +75,14 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "sent": {"input": "sentence", "graph_input": False},
     "sent-g2g": {"input": "sentence", "graph_input": True},
 }
-# How a variant is trained unless told otherwise, where the common defaults do not suit it: at the usual rate of new parameters,
-# CLS on a pretrained encoder never learns where to look.
+# How a variant is trained unless told otherwise, where the common defaults do not suit it. A state answers for later decisions
+# too, but CLS cannot; and at the usual rate of new parameters CLS on a pretrained encoder never learns where to look.
 TRAINED: dict[str, dict[str, Any]] = {
-    "state-cls": {"new_learning_rate": 5e-4},
-    "state-g2cls": {"new_learning_rate": 5e-4},
+    "state": {"stale_weight": 0.97},
+    "state-cls": {"stale_weight": 0.0, "new_learning_rate": 5e-4},
+    "state-g2g": {"stale_weight": 0.97},
+    "state-g2cls": {"stale_weight": 0.0, "new_learning_rate": 5e-4},
+    "state-g2g-c": {"stale_weight": 0.97},
 }
 TITLES = {
     "state": "StateTr",
@@ -109,7 +112,8 @@ class TrainConfig(_Frozen):
     empty_share: float = Field(0.3, ge=0, le=1)  # with one state a sentence: how often it is that of the empty graph
     empty_epochs: int = Field(0, ge=0)  # at first, in which a graph model of sentences sees the empty graph only
     explore: float = Field(0.0, ge=0, le=1)  # share of sentences with a state that has the parser's own mistakes
-    stale_weight: float = Field(0.7, ge=0, le=1)  # of a decision, for each arc that the graph it is taken on lacks
+    # of a decision, for each arc that the graph it is taken on lacks; in a state model, for each transition since
+    stale_weight: float = Field(0.7, ge=0, le=1)
     empty_stale_weight: float = Field(1.0, ge=0, le=1)  # the same for the empty graph
     learning_rate: float = Field(3e-4, gt=0)  # of pretrained parameters
     new_learning_rate: float = Field(2e-3, gt=0)  # of what is put on a pretrained encoder
