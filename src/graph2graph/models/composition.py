@@ -20,8 +20,7 @@ class Composed:
     """The vectors of all nodes at one step, [S·m, w]; S sentences of m nodes each."""
 
     vectors: Tensor  # C
-    dependents: Tensor  # ω
-    labels: Tensor  # [S·m] the number of l, 0 for [L-NULL]
+    context: Tensor  # what ω and l add to the hidden layer, [S·m, hidden]; it changes only with a new dependent
 
 
 class Composition(nn.Module):
@@ -42,18 +41,28 @@ class Composition(nn.Module):
     def start(self, vectors: Tensor) -> Composed:
         """C at the first step: the input embeddings, [S, m, w]."""
         flat = vectors.flatten(0, 1)
-        labels = torch.zeros(len(flat), dtype=torch.long, device=flat.device)
-        return Composed(flat, self.no_dependent.expand(len(flat), -1), labels)
+        nothing = self._context(self.no_dependent[None], torch.zeros(1, dtype=torch.long, device=flat.device))
+        return Composed(flat, nothing.expand(len(flat), -1))
 
     def step(
         self, composed: Composed, heads: Tensor, dependents: Tensor, actions: Tensor, labels: Tensor, live: Tensor
     ) -> Composed:
         """One step on: the arcs it added (flat node numbers, actions and labels), and the nodes alive after it."""
-        composed_dependents = composed.dependents.index_copy(0, heads, F.embedding(dependents, composed.vectors))
-        numbers = composed.labels.index_copy(0, heads, 1 + 2 * labels + (actions == Action.RIGHT_ARC))
+        numbers = 1 + 2 * labels + (actions == Action.RIGHT_ARC)
+        new_context = self._context(F.embedding(dependents, composed.vectors), numbers)
+        context = composed.context.index_copy(0, heads, new_context)
         old = F.embedding(live, composed.vectors)
-        inputs = torch.cat([old, F.embedding(live, composed_dependents), self.labels(numbers[live])], dim=-1)
-        new = self.out(torch.tanh(self.hidden(inputs)))
+        new = self.out(torch.tanh(F.linear(old, self._parts[0]) + F.embedding(live, context)))
         if self.skip:
             new = new + old
-        return Composed(composed.vectors.index_copy(0, live, new), composed_dependents, numbers)
+        return Composed(composed.vectors.index_copy(0, live, new), context)
+
+    @property
+    def _parts(self) -> tuple[Tensor, ...]:
+        """The hidden layer's weights for C, ω and l."""
+        return self.hidden.weight.split(self.hidden.in_features // 3, dim=1)
+
+    def _context(self, dependents: Tensor, numbers: Tensor) -> Tensor:
+        """What these dependents and labels (0: [L-NULL]) add to the hidden layer of their heads."""
+        _, of_dependent, of_label = self._parts
+        return F.linear(dependents, of_dependent, self.hidden.bias) + F.linear(self.labels(numbers), of_label)

@@ -35,8 +35,7 @@ class Memory:
             self.past, self.hidden, self.cell = self.past[index], self.hidden[:, index], self.cell[:, index]
         if self.composed is not None:
             nodes = (index[:, None] * self.width + torch.arange(self.width, device=index.device)).flatten()
-            old = self.composed
-            self.composed = Composed(old.vectors[nodes], old.dependents[nodes], old.labels[nodes])
+            self.composed = Composed(self.composed.vectors[nodes], self.composed.context[nodes])
 
     def advance(self, states: States, rows: IntArray, actions: IntArray, labels: IntArray, focus: IntArray) -> None:
         """Take in the transitions of some rows; `states` are those after them, `focus` is s2, s1, b1 before."""
