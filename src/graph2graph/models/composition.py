@@ -60,7 +60,7 @@ class Composition(nn.Module):
     @property
     def _parts(self) -> tuple[Tensor, ...]:
         """The hidden layer's weights for C, ω and l."""
-        return self.hidden.weight.split(self.hidden.in_features // 3, dim=1)
+        return self.hidden.weight.chunk(3, dim=1)
 
     def _context(self, dependents: Tensor, numbers: Tensor) -> Tensor:
         """What these dependents and labels (0: [L-NULL]) add to the hidden layer of their heads."""
