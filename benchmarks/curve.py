@@ -31,7 +31,7 @@ def point(parser: Parser, gold: list[conllu.Sentence], threshold: float) -> dict
     seconds = time.perf_counter() - begin
     return {
         "threshold": threshold if threshold < math.inf else "exact",
-        "las": round(scoring.score(gold, parsed).las, 2),
+        "las": round(scoring.score(gold, parsed).las, 4),
         "encodings": round(work.n_encoded / len(gold), 2),
         "words_per_second": round(sum(map(len, gold)) / seconds),
     }
@@ -84,7 +84,7 @@ def main() -> None:
         row = points[-1]
         print(f"| {row['threshold']} | {row['las']:.2f} | {row['encodings']:.2f} | {row['words_per_second']:,} |")
         sys.stdout.flush()
-    good = [row["threshold"] for row in points if row["las"] >= points[-1]["las"] - LOSS]
+    good = [row["threshold"] for row in points if row["las"] > points[-1]["las"] - LOSS]
     print(f"\nThe lowest within {LOSS} LAS of the last: {good[0]}")
     if given.json:
         given.json.write_text(

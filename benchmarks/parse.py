@@ -20,20 +20,21 @@ import time
 from pathlib import Path
 from typing import Any
 
+import torch
+
+from machine import matmul_gflops
+
 SAMPLE = 200  # sentences for the naive decoder
 EXACT_EVERY = 4  # sentences of the file
 THRESHOLDS = {"sent": 0.0, "exact": float("inf")}
 ALL = ["encoder", "naive", "exact-sample", "sent", "sent-int8", "exact", "adaptive", "adaptive-int8"]
 SLOW = {"exact": 1, "naive": 1, "naive-sorted": 1, "exact-sample": 1}  # rounds at most, so that it takes a few minutes
 ASKED_FOR = ["sent-compiled", "naive-sorted"]
-NAIVE_BATCH = 10  # sentences; with 20, more of the work is on padding
 LATENCY = ["latency-sent", "latency-adaptive", "latency-exact", "latency-exact-undrafted"]
 
 
 def once(given: argparse.Namespace) -> dict[str, Any]:
     """One setting, in this process."""
-    import torch
-
     from graph2graph import catalogue, conllu, scoring
     from graph2graph.decoding.greedy import Work
     from graph2graph.parser import Parser
@@ -47,7 +48,7 @@ def once(given: argparse.Namespace) -> dict[str, Any]:
     if setting in ("naive", "naive-sorted", "exact-sample"):
         gold = [s for s in gold if not parser.featurizer(s).is_long]
         gold = [gold[i * len(gold) // SAMPLE] for i in range(min(SAMPLE, len(gold)))]
-    if setting == "exact":
+    if setting == "exact" and not given.score:
         gold = gold[::EXACT_EVERY]
     n_words, result = sum(map(len, gold)), {}
     if setting == "sent-compiled":
@@ -64,8 +65,8 @@ def once(given: argparse.Namespace) -> dict[str, Any]:
         features = [parser.featurizer(sentence) for sentence in gold]
         if setting == "naive-sorted":
             features.sort(key=lambda feature: feature.n_pieces)
-        for first in range(0, len(features), NAIVE_BATCH):
-            naive_parser.parse(parser.model, features[first : first + NAIVE_BATCH])
+        for first in range(0, len(features), given.naive_batch):
+            naive_parser.parse(parser.model, features[first : first + given.naive_batch])
     else:
         threshold = threshold_of(parser, setting)
         parsed = list(parser.parse(gold, reencode=threshold, work=work))
@@ -109,7 +110,6 @@ def latency(parser: Any, gold: list[Any], setting: str) -> dict[str, Any]:
 
 def _bare_pass(parser: Any, gold: list[Any]) -> float:
     """One forward pass of transformers' BertModel; returns when it began, tensors being ready."""
-    import torch
     from transformers import BertConfig, BertModel
 
     shape = parser.config.model.encoder
@@ -146,19 +146,6 @@ def _bare_pass(parser: Any, gold: list[Any]) -> float:
 BARE_TOKENS = 1024  # the best of 512, 1024, 2048, 4096 for it here
 
 
-def matmul_gflops(size: int = 2048) -> float:
-    """What the machine can do."""
-    import torch
-
-    a = torch.randn(size, size)
-    best = 0.0
-    for _ in range(5):
-        begin = time.perf_counter()
-        a @ a
-        best = max(best, 2 * size**3 / (time.perf_counter() - begin) / 1e9)
-    return best
-
-
 def main() -> None:
     """The command."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -167,6 +154,9 @@ def main() -> None:
     parser.add_argument("--settings", nargs="+", default=ALL, choices=ALL + ASKED_FOR + LATENCY)
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument(
+        "--naive-batch", type=int, default=10, help="with more sentences, more of the work is on padding"
+    )
     parser.add_argument("--score", action="store_true")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--only", help=argparse.SUPPRESS)
@@ -184,6 +174,7 @@ def main() -> None:
             found = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
             if setting not in best or found["words_per_second"] > best[setting]["words_per_second"]:
                 best[setting] = found
+    torch.set_num_threads(given.threads)
     peak = matmul_gflops()
     for row in best.values():
         if "gflops" in row:

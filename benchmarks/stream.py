@@ -5,13 +5,15 @@
 Repeats the file until there are so many sentences, parses them as one stream and watches the memory: after the first tenth,
 the most that is resident within each hundredth must stay within ±10 %, and so must what is resident at its end, when freed
 memory has been given back. Then 200 short sentences are parsed, the same with one of 2,000 words among them, and that one
-alone, which is its own batch; these with one encoding a sentence, since so long a one is encoded anew very often. Linux only.
+alone, which is its own batch; these with one encoding a sentence, since so long a one is encoded anew very often. Last, that
+one is parsed as asked, and timed. Linux only.
 """
 
 import argparse
 import json
 import resource
 import sys
+import time
 from collections.abc import Iterable, Iterator
 from itertools import cycle, islice
 from pathlib import Path
@@ -77,6 +79,7 @@ def main() -> None:
         list(pipeline.parse(some, reencode=0.0))
         return peak_mb()
 
+    begin = time.monotonic()
     resident, peaks = [], []
     part = max(given.sentences // PARTS, 1)
     parsed = pipeline.parse(stream(sentences, given.sentences), reencode=how)
@@ -86,8 +89,10 @@ def main() -> None:
             peaks.append(peak_mb())
     short = [sentence for sentence in sentences if len(sentence) < 30][:200]
     long = Sentence.from_words([form for sentence in sentences for form in sentence.forms][:LONG])
+    seconds = time.monotonic() - begin
     result = {
         "sentences": given.sentences,
+        "seconds": round(seconds),
         "threads": given.threads,
         "resident": spread(resident),
         "resident_mb": [round(size) for size in resident],
@@ -97,6 +102,9 @@ def main() -> None:
         "short_and_long_mb": peak_of([*short[:100], long, *short[100:]]),
         "long_alone_mb": peak_of([long]),
     }
+    begin = time.monotonic()
+    list(pipeline.parse([long], reencode=how))
+    result["long_alone_seconds"] = round(time.monotonic() - begin, 1)
     flat = all(sizes["least"] >= 0.9 and sizes["most"] <= 1.1 for sizes in (result["resident"], result["peak"]))
     own_batch = result["short_and_long_mb"] <= 1.05 * max(result["short_mb"], result["long_alone_mb"])
     print(json.dumps(result, indent=1) if given.json else "\n".join(f"{k}: {v}" for k, v in result.items()))

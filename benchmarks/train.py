@@ -26,6 +26,7 @@ from graph2graph.training.examples import StaleWeights, example
 from graph2graph.training.loss import batch_loss
 from graph2graph.training.optimiser import optimiser
 from graph2graph.training.sampling import Sampler
+from machine import matmul_gflops
 
 PRODUCTS = {"aten::mm", "aten::addmm", "aten::bmm", "aten::baddbmm", "aten::addmm_", "aten::mkldnn_linear"}
 
@@ -63,14 +64,6 @@ class Steps:
         if self.model.config.input == "state":
             return sum(len(d.steps) * (d.example.features.n_words + 4) for d in drawn)  # CLS, ROOT, two SEP
         return sum(len(d.steps) * d.example.features.n_pieces for d in drawn)
-
-
-def matmul_gflops(size: int = 2048) -> float:
-    a = torch.randn(size, size)
-    begin = time.perf_counter()
-    for _ in range(3):
-        a @ a
-    return 3 * 2 * size**3 / (time.perf_counter() - begin) / 1e9
 
 
 def product_share(steps: Steps, n_steps: int) -> float:

@@ -2,6 +2,7 @@
 
 import io
 import math
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -17,13 +18,13 @@ from graph2graph import conllu
 from graph2graph.conllu import Sentence
 from graph2graph.decoding import constraints
 from graph2graph.decoding.beam import beam_search
-from graph2graph.decoding.constraints import Constraint
+from graph2graph.decoding.constraints import NOT_ROOT, Constraint
 from graph2graph.decoding.greedy import Options, Work, greedy
 from graph2graph.errors import DataError
 from graph2graph.models.features import Features
 from graph2graph.parser import Parser
 from graph2graph.precision import Int8Linear
-from graph2graph.transitions import NO_NODE, Action, States
+from graph2graph.transitions import NO_NODE, ROOT, Action, States
 from strategies import trees
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -44,9 +45,12 @@ def arcs(sentences: Sequence[Sentence]) -> list[Any]:
 @given(st.data(), trees(max_size=9))
 @settings(max_examples=200)
 def test_whatever_is_allowed_leads_to_the_given_arcs(data: st.DataObject, heads: list[int]) -> None:
-    """Some action is always allowed, and any choice among them ends with all given arcs."""
-    kept = data.draw(st.lists(st.booleans(), min_size=len(heads), max_size=len(heads)))
-    wanted = [NO_NODE, *(head if keep else NO_NODE for head, keep in zip(heads, kept, strict=True))]
+    """Some action is always allowed, and any choice among them ends with all given arcs, and no root that was ruled out."""
+    kept = data.draw(st.lists(st.sampled_from(["head", "label", "nothing"]), min_size=len(heads), max_size=len(heads)))
+    wanted = [NO_NODE]
+    for head, keep in zip(heads, kept, strict=True):
+        by_label = NOT_ROOT if keep == "label" and head != ROOT else NO_NODE
+        wanted.append(head if keep == "head" else by_label)
     constraints.check(wanted)
     constraint = Constraint(wanted)
     while not constraint.state.is_final:
@@ -54,7 +58,8 @@ def test_whatever_is_allowed_leads_to_the_given_arcs(data: st.DataObject, heads:
         assert allowed
         constraint.take(data.draw(st.sampled_from(allowed)))
     for word, head in enumerate(wanted):
-        assert head in (NO_NODE, constraint.state.heads[word])
+        found = constraint.state.heads[word]
+        assert head in (NO_NODE, found) or (head == NOT_ROOT and found != ROOT)
 
 
 @given(trees(max_size=8))
@@ -69,7 +74,13 @@ def test_without_given_arcs_only_swaps_are_ever_forbidden(heads: list[int]) -> N
 
 @pytest.mark.parametrize(
     ("heads", "message"),
-    [([-1, 0, 0], "both given as root"), ([-1, 2, 1], "circle"), ([-1, 2, 3, 1, 0], "circle"), ([-1, 1], "circle")],
+    [
+        ([-1, 0, 0], "both given as root"),
+        ([-1, 2, 1], "circle"),
+        ([-1, 2, 3, 1, 0], "circle"),
+        ([-1, 1], "circle"),
+        ([-1, 2, NOT_ROOT], "no word can be the root"),
+    ],
 )
 def test_given_arcs_of_no_tree_are_refused(heads: list[int], message: str) -> None:
     with pytest.raises(DataError, match=message):
@@ -109,6 +120,27 @@ def test_an_unknown_label_is_kept_and_a_circle_is_told() -> None:
     circle = sentence.with_tree([2, 1], ["a", "b"])
     with pytest.raises(DataError, match=r"sentence odd: no tree has these arcs.*circle"):
         list(PARSERS["sent-g2g"].parse([circle], keep_arcs=True))
+
+
+@pytest.mark.parametrize("name", PARSERS)
+def test_a_label_without_its_head_is_kept_too(name: str) -> None:
+    """The root's makes its word the root, and no other word with a label becomes it."""
+    given_labels = [s.with_tree([None] * len(s), s.deprels) for s in TOY]
+    for sentence, parsed in zip(TOY, PARSERS[name].parse(given_labels, keep_arcs=True), strict=True):
+        assert parsed.deprels == sentence.deprels
+        assert [head == 0 for head in parsed.heads] == [label == "root" for label in sentence.deprels]
+    others = [s.with_tree([None] * len(s), ["_", *s.deprels[1:]]) for s in TOY if s.heads[0] != 0 and len(s) > 1]
+    others = [s.with_tree(s.heads, ["_" if label == "root" else label for label in s.deprels]) for s in others]
+    for sentence, parsed in zip(others, PARSERS[name].parse(others, keep_arcs=True), strict=True):
+        assert sentence.deprels[parsed.heads.index(0)] == "_"
+
+
+def test_one_given_arc_in_a_long_sentence_takes_no_time() -> None:
+    constraint = Constraint([NO_NODE] * 500 + [3])
+    begin = time.perf_counter()
+    for _ in range(200):
+        constraint.take(next(action for action in Action if constraint.allowed[action]))
+    assert time.perf_counter() - begin < 20  # about one; it was minutes
 
 
 # ---------------------------------------------------------------------------------------------------- probabilities

@@ -123,7 +123,8 @@ def test_real_treebanks(treebank: str, treebanks: Path) -> None:
     gold = [one for one in conllu.read(files[0]) if len(one) < 120][:300]
     found = check(gold, perturbed(gold, 1))
     pattern, count = found.patterns.most_common(1)[0]
-    assert count >= len(found.examples[pattern]) > 0
+    assert count >= 1
+    assert pattern in found.examples
 
 
 def test_real_gold_and_real_system_output(treebanks: Path, one_thread: None) -> None:
@@ -167,7 +168,7 @@ def test_penn_tags_where_there_are_no_universal_ones() -> None:
 
 def test_relative_error_reduction() -> None:
     assert rer(58.60, 68.62) == pytest.approx(-31.9, abs=0.05)  # the paper's, for acomp
-    assert rer(100, 100) == 0
+    assert rer(90, 100) is None
 
 
 # ---------------------------------------------------------------------------------------------------------- the command

@@ -313,6 +313,11 @@ def result_with(right: dict[str, list[int]], n_words: int = 10) -> dict[str, Any
     return scores | {"right_words": words, "seconds": 60, "threads": 2}
 
 
+def put(places: Places, row: str, seed: int, right: dict[str, list[int]]) -> None:
+    plan = Plans.read(places.experiments, "toy").run(row, seed).plan
+    write_json(places.result("toy", "cpu", f"{row}-{seed}"), result_with(right) | {"plan": plan})
+
+
 def test_claims_and_the_table(clone: Path) -> None:
     rng = np.random.default_rng(1)
     places = Places.find()
@@ -320,8 +325,8 @@ def test_claims_and_the_table(clone: Path) -> None:
     for seed in (1, 2):
         low = {split: rng.integers(5, 9, 60).tolist() for split in ("dev", "test")}
         high = {split: [n + gain[seed] for n in some] for split, some in low.items()}
-        write_json(places.result("toy", "cpu", f"sent-{seed}"), result_with(low))
-        write_json(places.result("toy", "cpu", f"graph-{seed}"), result_with(high))
+        put(places, "sent", seed, low)
+        put(places, "graph", seed, high)
     [row] = claims.comparisons(claims.read(places.experiments), places, "cpu")
     assert row["seeds"] == [1, 2]
     assert row["both"]["las"] == pytest.approx(5.0)  # ten points with one seed, none with the other
@@ -337,10 +342,17 @@ def test_claims_and_the_table(clone: Path) -> None:
     assert high_las is not None
     assert ours == pytest.approx(100 * (high_las - low_las) / (100 - low_las))
     assert "order differs" not in page(plans, places)
-    write_json(places.result("toy", "cpu", "graph-1"), result_with({"dev": [0] * 60, "test": [0] * 60}))
+    put(places, "graph", 1, {"dev": [0] * 60, "test": [0] * 60})
     assert "order differs" in page(plans, places)
     [row] = claims.comparisons(claims.read(places.experiments), places, "cpu")
     assert row["verdict"] == "does not hold"
+    # what was run otherwise than the row now says counts no more, and only seeds that both rows have are compared
+    write_json(places.result("toy", "cpu", "graph-1"), result_with({"dev": [0] * 60, "test": [0] * 60}) | {"plan": {}})
+    lines = lines_of(plans, places)
+    assert set(lines["graph"].results) == {2}
+    assert reduction(lines["graph"], lines, ours=True) == 0
+    [row] = claims.comparisons(claims.read(places.experiments), places, "cpu")
+    assert row["seeds"] == [2]
 
 
 def test_a_clone_is_needed(tmp_path: Path) -> None:

@@ -79,11 +79,22 @@ VARIANTS: dict[str, dict[str, Any]] = {
 # too, but CLS cannot; and at the usual rate of new parameters CLS on a pretrained encoder never learns where to look.
 TRAINED: dict[str, dict[str, Any]] = {
     "state": {"stale_weight": 0.97},
-    "state-cls": {"stale_weight": 0.0, "new_learning_rate": 5e-4},
+    "state-cls": {"new_learning_rate": 5e-4},
     "state-g2g": {"stale_weight": 0.97},
-    "state-g2cls": {"stale_weight": 0.0, "new_learning_rate": 5e-4},
+    "state-g2cls": {"new_learning_rate": 5e-4},
     "state-g2g-c": {"stale_weight": 0.97},
 }
+
+
+def of_variant(variant: str, values: dict[str, Any]) -> dict[str, Any]:
+    """The settings of a variant under these, which are stronger."""
+    whole = dict(values)
+    for group, weaker in (("model", VARIANTS[variant]), ("train", TRAINED.get(variant, {}))):
+        given = values.get(group, {})
+        whole[group] = weaker | given if isinstance(given, dict) else given  # what is no group is told by Config.parse
+    return whole
+
+
 TITLES = {
     "state": "StateTr",
     "state-cls": "StateCLSTr",

@@ -28,7 +28,7 @@ from graph2graph.models.inputs import state_length
 from graph2graph.models.model import ParserModel, encoder_config
 from graph2graph.pieces import Pieces
 from graph2graph.precision import Precision, to_int8
-from graph2graph.transitions import NO_NODE, Action, IntArray
+from graph2graph.transitions import NO_NODE, ROOT, Action, IntArray
 
 WINDOW = 1024  # sentences looked at ahead, so that those of like length are parsed together
 TOGETHER = 4  # batches decoded in step
@@ -301,7 +301,12 @@ class Parser:
 
     def _given(self, sentence: Sentence) -> Given:
         """The heads and labels that a sentence has."""
-        heads = [NO_NODE, *(NO_NODE if head is None else head for head in sentence.heads)]
+        heads = [NO_NODE]
+        for head, label in zip(sentence.heads, sentence.deprels, strict=True):
+            by_label = (
+                NO_NODE if label == "_" else ROOT if label == self.vocabulary.root_label else constraints.NOT_ROOT
+            )
+            heads.append(by_label if head is None else head)
         try:
             constraints.check(heads)
         except DataError as error:

@@ -71,4 +71,11 @@ def to_int8(model: ParserModel) -> None:
         for module in list(layer.modules()):
             for name, child in list(module.named_children()):
                 if isinstance(child, nn.Linear):
-                    setattr(module, name, Int8Linear(child))
+                    setattr(module, name, _converted(child))
+
+
+def _converted(linear: nn.Linear) -> Int8Linear:
+    try:
+        return Int8Linear(linear)
+    except (AttributeError, NotImplementedError, RuntimeError) as error:
+        raise DataError("int8 needs the integer products of oneDNN, which this torch has not; use fp32") from error

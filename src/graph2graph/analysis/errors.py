@@ -7,7 +7,7 @@ and label. Sentences are binned by their length, and have a LAS.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from graph2graph.conllu import UPOS, XPOS, Sentence
@@ -15,7 +15,6 @@ from graph2graph.conllu import UPOS, XPOS, Sentence
 LAST = 10  # length or distance from which on all arcs share a bin
 ARC_BINS = ("ROOT", *map(str, range(1, LAST)), f"≥{LAST}")
 SENTENCE_BINS = ("1–9", "10–19", "20–29", "30–39", "40–49", "≥50")
-N_EXAMPLES = 3
 
 
 @dataclass
@@ -53,7 +52,7 @@ class Pattern:
     tag: str
     gold_head: str  # tag, or ROOT
     system_head: str
-    heads: str  # "right", or where the system's head is from the gold one: "left", "right of it"
+    heads: str  # "correct", or where the system's head is from the gold one: "left of it", "right of it"
 
 
 @dataclass(frozen=True)
@@ -82,30 +81,30 @@ class Errors:
         default_factory=Counter
     )  # gold and other label, where the head is right
     patterns: Counter[Pattern] = field(default_factory=Counter)
-    examples: dict[Pattern, list[Example]] = field(default_factory=dict)
+    examples: dict[Pattern, Example] = field(default_factory=dict)  # the first of each
 
 
-def errors(gold: Sequence[Sentence], system: Sequence[Sentence], *, subtypes: bool = False) -> Errors:
-    """Count the errors of a system; labels are compared without their subtypes unless these are asked for."""
+def errors(gold: Sequence[Sentence], system: Sequence[Sentence]) -> Errors:
+    """Count the errors of a system; labels are compared without their subtypes."""
     counted = Errors()
     for gold_sentence, system_sentence in zip(gold, system, strict=True):
-        _count(counted, gold_sentence, system_sentence, _whole if subtypes else _without_subtype)
+        _count(counted, gold_sentence, system_sentence)
     counted.by_label = dict(sorted(counted.by_label.items()))
     return counted
 
 
-def rer(score: float, reference: float) -> float:
-    """Relative error reduction against a reference, in percent; negative where the score is worse.
+def rer(score: float, reference: float) -> float | None:
+    """Relative error reduction against a reference, in percent; negative where the score is worse, None against no errors.
 
-    >>> rer(95, 90)
-    50.0
+    >>> rer(95, 90), rer(90, 100)
+    (50.0, None)
     """
-    return 100 * (score - reference) / (100 - reference) if reference < 100 else 0.0
+    return 100 * (score - reference) / (100 - reference) if reference < 100 else None
 
 
-def _count(counted: Errors, gold: Sentence, system: Sentence, label_of: Callable[[str], str]) -> None:
+def _count(counted: Errors, gold: Sentence, system: Sentence) -> None:
     gold_heads, heads = gold.tree, system.tree
-    gold_labels, labels = [label_of(x) for x in gold.deprels], [label_of(x) for x in system.deprels]
+    gold_labels, labels = ([label.partition(":")[0] for label in one.deprels] for one in (gold, system))
     is_right = [pair == other for pair, other in zip(zip(gold_heads, gold_labels), zip(heads, labels))]
     places = (
         (counted.by_length, _lengths),
@@ -123,10 +122,10 @@ def _count(counted: Errors, gold: Sentence, system: Sentence, label_of: Callable
         if not right:
             pattern = _pattern(gold, gold_heads[word], heads[word], word, (gold_labels[word], labels[word]))
             counted.patterns[pattern] += 1
-            known = counted.examples.setdefault(pattern, [])
-            if len(known) < N_EXAMPLES:
+            if pattern not in counted.examples:
                 gold_form, form = _form(gold, gold_heads[word]), _form(gold, heads[word])
-                known.append(Example(gold.sent_id or "", gold.text, gold.forms[word], gold_form, form))
+                example = Example(gold.sent_id or "", gold.text, gold.forms[word], gold_form, form)
+                counted.examples[pattern] = example
 
 
 def _add(bins: dict[str, Bin], gold: Sequence[str], system: Sequence[str], is_right: Sequence[bool]) -> None:
@@ -146,7 +145,6 @@ def _lengths(heads: Sequence[int]) -> list[str]:
 def _distances(heads: Sequence[int]) -> list[str]:
     """The bin of each arc by the number of arcs from its dependent up to the root word."""
     depth = [-1] * (len(heads) + 1)
-    depth[0] = -1
     for word in range(1, len(heads) + 1):
         path = []
         node = word
@@ -180,7 +178,7 @@ def _ancestors(heads: Sequence[int], word: int) -> Iterator[int]:
 
 
 def _pattern(gold: Sentence, gold_head: int, head: int, word: int, labels: tuple[str, str]) -> Pattern:
-    side = "right" if head == gold_head else "left of it" if head < gold_head else "right of it"
+    side = "correct" if head == gold_head else "left of it" if head < gold_head else "right of it"
     tags = _tags(gold)
     gold_tag, tag = ("ROOT" if h == 0 else tags[h - 1] for h in (gold_head, head))
     return Pattern(labels[0], labels[1], tags[word], gold_tag, tag, side)
@@ -194,11 +192,3 @@ def _tags(sentence: Sentence) -> list[str]:
 
 def _form(sentence: Sentence, node: int) -> str:
     return sentence.forms[node - 1] if node else "ROOT"
-
-
-def _without_subtype(label: str) -> str:
-    return label.partition(":")[0]
-
-
-def _whole(label: str) -> str:
-    return label

@@ -103,7 +103,7 @@ def labels_table(systems: Mapping[str, Mapping[str, Bin]]) -> Table:
     for label in labels:
         bins = {system: table.get(label, Bin()) for system, table in systems.items()}
         cells = [f"{bins[first].f:.2f}"]
-        cells += [f"{bins[other].f:.2f} ({rer(bins[other].f, bins[first].f):+.1f} %)" for other in others]
+        cells += [f"{bins[other].f:.2f}{_reduction(bins[other].f, bins[first].f)}" for other in others]
         rows.append([label, *cells, str(bins[first].gold)])
     note = (
         f"In brackets the relative error reduction against {first}: (F - F of {first}) / (100 - F of {first})."
@@ -111,6 +111,11 @@ def labels_table(systems: Mapping[str, Mapping[str, Bin]]) -> Table:
         else ""
     )
     return Table("dependency_type", "Labelled F by dependency type", ["label", *systems, "gold arcs"], rows, note)
+
+
+def _reduction(score: float, reference: float) -> str:
+    value = rer(score, reference)
+    return "" if value is None else f" ({value:+.1f} %)"
 
 
 def confusion_table(name: str, errors: Errors) -> Table:
@@ -130,7 +135,7 @@ def patterns_table(name: str, errors: Errors, *, examples: bool = True) -> Table
         row = [str(n), f"{pattern.gold_label} → {pattern.system_label}", pattern.tag]
         row += [f"{pattern.gold_head} → {pattern.system_head}", pattern.heads]
         if examples:
-            one = errors.examples[pattern][0]
+            one = errors.examples[pattern]
             row.append(f"{one.word}: {one.gold_head} → {one.system_head}")
             row.append(f"{one.text} ({one.sent_id})" if one.sent_id else one.text)
         rows.append(row)

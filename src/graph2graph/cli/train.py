@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from graph2graph import catalogue, scoring
-from graph2graph.config import TRAINED, VARIANTS, Config
+from graph2graph.config import VARIANTS, Config, of_variant
 from graph2graph.errors import DataError
 
 if TYPE_CHECKING:
@@ -94,9 +94,7 @@ def resolve(
     if variant is not None:
         if variant not in VARIANTS:
             raise DataError(f"no model {variant!r}; expected one of {', '.join(VARIANTS)}")
-        for group, weaker in (("model", VARIANTS[variant]), ("train", TRAINED.get(variant, {}))):
-            given = values.get(group, {})
-            values[group] = weaker | given if isinstance(given, dict) else given  # what is no group is told below
+        values = of_variant(variant, values)
     if tags is not None:
         values.setdefault("data", {})["tags"] = tags
     for setting in settings:

@@ -6,7 +6,7 @@ and a beam of one is greedy decoding.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -47,7 +47,9 @@ def beam_search(
 ) -> list[list[Hypothesis]]:
     """The trees found for each sentence, at most as many as the beam is wide, the best first."""
     states = States([feature.n_words for feature in features])
-    sight = sight_of(model, features, states, options)
+    sight = sight_of(
+        model, features, states, replace(options, draft_tokens=0)
+    )  # other hypotheses come up at every step
     owners, totals = np.arange(len(features)), np.zeros(len(features))
     is_greedy: BoolArray = np.ones(len(features), dtype=np.bool_)
     while not states.is_final.all():

@@ -85,7 +85,7 @@ class Decisions:
 
 
 class Given(NamedTuple):
-    """What of a sentence's tree is given: heads and labels of nodes 0..n, NO_NODE where any will do."""
+    """What of a sentence's tree is given: heads and labels of nodes 0..n, NO_NODE where any will do, or NOT_ROOT."""
 
     heads: IntArray
     labels: IntArray
@@ -117,8 +117,9 @@ def greedy(
     work: Work | None = None,
 ) -> States:
     """The final states of these sentences, with the given arcs and labels in them; `work` is filled with what was done."""
-    if work is not None and work.watch is not None:
-        options = replace(options, draft_tokens=0)  # who watches wants to see each encoding when it is used
+    if given is not None or (work is not None and work.watch is not None):
+        # drafts know nothing of given arcs; and who watches wants to see each encoding when it is used
+        options = replace(options, draft_tokens=0)
     states = States([feature.n_words for feature in features])
     sight = sight_of(model, features, states, options)
     kept = None if given is None else _Kept(given)

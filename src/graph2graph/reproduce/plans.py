@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from graph2graph.config import TITLES, VARIANTS, Config, problem
+from graph2graph.config import TITLES, Config, of_variant, problem
 from graph2graph.errors import DataError
 from graph2graph.scoring import Punct
 
@@ -132,8 +132,7 @@ class Run:
     @property
     def config(self) -> Config:
         """Its settings, checked."""
-        model = VARIANTS[self.variant] | self.settings.get("model", {})
-        return Config.parse(self.settings | {"model": model}, f"{self.table}/{self.row}")
+        return Config.parse(of_variant(self.variant, self.settings), f"{self.table}/{self.row}")
 
 
 @dataclass(frozen=True)
@@ -271,10 +270,14 @@ def read_toml(path: Path, kind: type[P]) -> P:
 
 
 def read_profile(path: Path) -> Profile:
-    """A profile, laid over that of the table it is based on."""
+    """A profile, laid over that of the table it is based on, which may have a base in turn."""
+    return _valid(_based(path), Profile, path)
+
+
+def _based(path: Path) -> dict[str, Any]:
     values = _values(path)
     base = values.pop("base", None)
-    return _valid(merged(_values(path.parents[1] / str(base) / path.name), values) if base else values, Profile, path)
+    return merged(_based(path.parents[1] / str(base) / path.name), values) if base else values
 
 
 def _values(path: Path) -> dict[str, Any]:

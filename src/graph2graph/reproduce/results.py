@@ -75,14 +75,15 @@ def _scores(scores: scoring.Scores) -> dict[str, float]:
 
 
 def results(plans: Plans, places: Places, row: str) -> dict[int, dict[str, Any]]:
-    """The results of a row that there are, by seed: all that were run with the budget of the table."""
-    same = plans.rows[row].same_as
-    table, name = same.split("/", 1) if same else (plans.name, row)
+    """The results of a row that there are, by seed: all that were run as the row now says, with the budget of the table."""
+    if same := plans.rows[row].same_as:
+        table, row = same.split("/", 1)
+        plans = Plans.read(places.experiments, table, plans.profile_name, minutes=plans.minutes)
     found = {}
-    for path in places.result(table, plans.label, name).parent.glob(f"{name}-*.json"):
-        seed = path.stem.removeprefix(f"{name}-")
-        if seed.isdigit():
-            found[int(seed)] = read_json(path)
+    for path in places.result(plans.name, plans.label, row).parent.glob(f"{row}-*.json"):
+        seed = path.stem.removeprefix(f"{row}-")
+        if seed.isdigit() and same_plan(result := read_json(path), plans.run(row, int(seed))):
+            found[int(seed)] = result
     return dict(sorted(found.items()))
 
 

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 
 from graph2graph.errors import DataError
@@ -29,19 +30,23 @@ def run_all(
     runs: Sequence[Run], plans: Plans, places: Places, *, workers: int, note: Note, done: Callable[[], None]
 ) -> list[str]:
     """Run these, several at a time if there are workers; `done` is called after each. What failed, and why."""
-    failed = []
-    for run in runs:
-        places.prepare(run)
+    failed: list[str] = []
+
+    def succeeds(run: Run, work: Callable[[], None]) -> bool:
+        try:
+            work()
+        except (DataError, OSError) as error:
+            failed.append(f"{run.name}: {error}")
+            note(failed[-1])
+            return False
+        return True
+
+    prepared = [run for run in runs if succeeds(run, partial(places.prepare, run))]
     pool = ThreadPoolExecutor(workers)
-    jobs = {pool.submit(_Job(run, plans, places, workers, note).run): run for run in runs}
+    jobs = {pool.submit(_Job(run, plans, places, workers, note).run): run for run in prepared}
     try:
         for job in as_completed(jobs):
-            try:
-                job.result()
-            except DataError as error:
-                failed.append(f"{jobs[job].name}: {error}")
-                note(failed[-1])
-            else:
+            if succeeds(jobs[job], job.result):
                 done()
     finally:
         pool.shutdown(cancel_futures=True)

@@ -26,17 +26,18 @@ from graph2graph.parser import Parser
 from graph2graph.training import checkpoint
 from graph2graph.training.examples import Example, StaleWeights
 from graph2graph.training.exploration import with_detours
-from graph2graph.training.loss import batch_loss
+from graph2graph.training.loss import batch_loss, sum_of_weights
 from graph2graph.training.metrics import Metrics
 from graph2graph.training.optimiser import optimiser, set_rate
 from graph2graph.training.plan import QUICK, Plan, plan, timed
 from graph2graph.training.processes import Processes
-from graph2graph.training.sampling import Sampler
+from graph2graph.training.sampling import Sampler, portions
 from graph2graph.transitions import IntArray
 
 LOG_EVERY = 20  # steps
 DRAW_EVERY = 60  # seconds
 PACE_EVERY = 50  # steps
+PORTION = 2  # budgets of a batch that are encoded at once, at most
 BEHIND, AHEAD = 0.95, 1.15  # with time for less or more than these shares of the steps left, they are planned anew
 
 
@@ -49,8 +50,12 @@ class TeacherForcing(nn.Module):
 
     def forward(self, examples: Sequence[Example], steps: Sequence[IntArray]) -> tuple[Tensor, float]:
         """Sum of losses and sum of weights."""
-        stale = StaleWeights(self.config.empty_stale_weight, self.config.stale_weight)
-        return batch_loss(self.model, examples, steps, stale=stale, tag_loss=self.config.tag_loss)
+        return batch_loss(self.model, examples, steps, stale=stale_weights(self.config), tag_loss=self.config.tag_loss)
+
+
+def stale_weights(config: TrainConfig) -> StaleWeights:
+    """What decisions on stale encodings count."""
+    return StaleWeights(config.empty_stale_weight, config.stale_weight)
 
 
 class Observer(Protocol):
@@ -171,18 +176,24 @@ class Trainer:
         dropout.seed([self.config.seed, self.step, self.processes.rank])
         with self._precision():
             examples, steps = with_detours(self.model, drawn)
-            total, weight = self.module(examples, steps)
-        if is_empty:
-            total, weight = total * 0, 0.0
+        weight = 0.0 if is_empty else sum_of_weights(self.model, examples, steps, stale_weights(self.config))
         whole = self.processes.total(weight)
         optimiser.zero_grad(set_to_none=True)
-        (total * (self.processes.count / whole)).backward()
+        # a batch is over its budget when one sentence alone is, as one with all its states may be; memory goes by the portion
+        *first, last = portions(examples, steps, self.model.config, PORTION * self.config.batch_pieces)
+        total = 0.0
+        for number, part in enumerate([*first, last]):
+            with nullcontext() if number == len(first) else self.processes.alone(self.module):
+                with self._precision():
+                    loss, _ = self.module(*part)
+                (loss * (0 if is_empty else self.processes.count / whole)).backward()
+            total += 0.0 if is_empty else float(loss.detach())
         nn.utils.clip_grad_norm_(self.model.parameters(), self.config.clip)
         optimiser.step()
-        loss = self.processes.total(float(total.detach())) / whole
-        if not math.isfinite(loss):
-            raise DataError(f"the loss is {loss} at step {self.step + 1}; try a lower train.learning_rate")
-        return loss
+        mean = self.processes.total(total) / whole
+        if not math.isfinite(mean):
+            raise DataError(f"the loss is {mean} at step {self.step + 1}; try a lower train.learning_rate")
+        return mean
 
     def _precision(self) -> AbstractContextManager[Any]:
         if self.config.precision == "fp32":

@@ -57,7 +57,10 @@ def decisions_of(
     n_encoded = 0
     for number, (example, some) in enumerate(zip(examples, steps, strict=True)):
         if model.config.input == "state":
-            where, at, weight = _weighty(example.state_weights(some, stale.other))
+            ahead = (
+                stale.other if model.config.output == "tokens" else 0.0
+            )  # CLS is one vector, of this state's decision
+            where, at, weight = _weighty(example.state_weights(some, ahead))
         elif model.config.graph_input:
             where, at, weight = _weighty(example.graph_weights(some, stale))
         else:
@@ -70,6 +73,13 @@ def decisions_of(
         n_encoded += len(some)
     arrays = [np.concatenate(parts) for parts in (encoded, sentences, decided)]
     return Decisions(arrays[0], arrays[1], arrays[2], np.concatenate(weights))
+
+
+def sum_of_weights(
+    model: ParserModel, examples: Sequence[Example], steps: Sequence[IntArray], stale: StaleWeights
+) -> float:
+    """What all decisions of a batch count together."""
+    return float(decisions_of(model, examples, steps, stale).weights.sum())
 
 
 def _weighty(table: FloatArray) -> tuple[IntArray, IntArray, FloatArray]:

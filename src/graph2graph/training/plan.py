@@ -74,7 +74,8 @@ def plan(
     train = sampler.train
     dev_pieces = np.array([encoded_pieces(features, model) for features in dev])
     score_seconds = float(dev_pieces.sum()) * seconds_a_piece * FORWARD_SHARE
-    quick_share = QUICK_SHARE if model.graph_input and model.input == "sentence" else 1.0
+    is_quick = seconds_left is not None and model.graph_input and model.input == "sentence"
+    quick_share = QUICK_SHARE if is_quick else 1.0
     epoch_seconds = float(sampler.costs.sum()) * seconds_a_piece
     if seconds_left is None:
         n_steps = sum(len(sampler.batches(epoch)) for epoch in range(train.epochs))

@@ -4,6 +4,7 @@ One process works just as well: then none of this does anything.
 """
 
 import os
+from contextlib import AbstractContextManager, nullcontext
 from datetime import timedelta
 from typing import Any
 
@@ -39,6 +40,10 @@ class Processes:
             return module
         devices = [self.device.index] if self.device.type == "cuda" else None
         return DistributedDataParallel(module, device_ids=devices, find_unused_parameters=True)
+
+    def alone(self, module: nn.Module) -> AbstractContextManager[Any]:
+        """While gradients of this process are added up, before the last of them is averaged with the others'."""
+        return module.no_sync() if isinstance(module, DistributedDataParallel) else nullcontext()
 
     def total(self, value: float) -> float:
         """The sum of a number over the processes."""

@@ -4,7 +4,7 @@ All of it follows from the seed, the epoch and the number of the sentence, never
 anywhere, and the shares of several processes fit together.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -88,6 +88,26 @@ class Sampler:
     def _cost(self, example: Example) -> int:
         """How many pieces a sentence encodes in one step."""
         return encoded_pieces(example.features, self.model, self.train.states)
+
+
+def portions(
+    examples: Sequence[Example], steps: Sequence[IntArray], model: ModelConfig, budget: int
+) -> Iterator[tuple[list[Example], list[IntArray]]]:
+    """The sentences and steps of a batch, in portions within a budget of pieces; the steps of one sentence may be parted."""
+    some: list[tuple[Example, IntArray]] = []
+    left = budget
+    for example, wanted in zip(examples, steps, strict=True):
+        each = encoded_pieces(example.features, model, 1)
+        while len(wanted):
+            n_fitting = min(len(wanted), max(left // each, not some))
+            if n_fitting:
+                some.append((example, wanted[:n_fitting]))
+                left -= n_fitting * each
+            wanted = wanted[n_fitting:]
+            if len(wanted):
+                yield [one for one, _ in some], [at for _, at in some]
+                some, left = [], budget
+    yield [one for one, _ in some], [at for _, at in some]
 
 
 def encoded_pieces(features: Features, model: ModelConfig, states: int = 0) -> int:
