@@ -32,7 +32,7 @@ from graph2graph import conllu, scoring, text
 from graph2graph.analysis import significance
 from graph2graph.config import TITLES
 from graph2graph.conllu import Sentence
-from graph2graph.decoding.greedy import EXACT
+from graph2graph.decoding.sight import EXACT
 from graph2graph.parser import Parser
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -17,7 +17,8 @@ import numpy as np
 
 from graph2graph import conllu, scoring
 from graph2graph.conllu import Sentence
-from graph2graph.decoding.greedy import EXACT, Work
+from graph2graph.decoding.greedy import Work
+from graph2graph.decoding.sight import EXACT
 from graph2graph.models.features import Features
 from graph2graph.models.model import Encodings
 from graph2graph.parser import Parser

@@ -19,7 +19,8 @@ from graph2graph.conllu import Sentence
 from graph2graph.decoding import constraints
 from graph2graph.decoding.beam import beam_search
 from graph2graph.decoding.constraints import NOT_ROOT, Constraint
-from graph2graph.decoding.greedy import Options, Work, greedy
+from graph2graph.decoding.greedy import Work, greedy
+from graph2graph.decoding.sight import Options
 from graph2graph.errors import DataError
 from graph2graph.models.features import Features
 from graph2graph.parser import Parser

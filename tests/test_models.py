@@ -21,7 +21,8 @@ from torch import Tensor
 from graph2graph import conllu
 from graph2graph.config import VARIANTS, Config, DecodeConfig, EncoderConfig, ModelConfig
 from graph2graph.conllu import Sentence
-from graph2graph.decoding.greedy import Options, Work, greedy
+from graph2graph.decoding.greedy import Work, greedy
+from graph2graph.decoding.sight import Options
 from graph2graph.errors import DataError
 from graph2graph.models.features import OUTSIDE, Features
 from graph2graph.models.inputs import sentence_input, state_input

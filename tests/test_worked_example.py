@@ -16,7 +16,8 @@ from tokenizers import Tokenizer, models, pre_tokenizers
 
 from graph2graph import conllu
 from graph2graph.config import VARIANTS, Config, EncoderConfig, ModelConfig
-from graph2graph.decoding.greedy import Options, greedy
+from graph2graph.decoding.greedy import greedy
+from graph2graph.decoding.sight import Options
 from graph2graph.encoder import Graph, Layout
 from graph2graph.models.model import ParserModel, encoder_config
 from graph2graph.parser import Parser, Vocabulary

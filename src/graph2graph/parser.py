@@ -15,12 +15,13 @@ import numpy as np
 import torch
 from safetensors.torch import save
 
-from graph2graph import conllu, memory, pretrained
+from graph2graph import allocation, conllu, pretrained
 from graph2graph.config import Config, EncoderConfig, read_json
 from graph2graph.conllu import Sentence
 from graph2graph.decoding import constraints
 from graph2graph.decoding.beam import beam_search
-from graph2graph.decoding.greedy import Given, Options, Work, greedy
+from graph2graph.decoding.greedy import Given, Work, greedy
+from graph2graph.decoding.sight import Options
 from graph2graph.encoder import GraphEncoder
 from graph2graph.errors import DataError
 from graph2graph.models.features import Features, Featurizer
@@ -182,7 +183,7 @@ class Parser:
         _load_weights(model, path / "model.safetensors")
         if precision == "int8":
             to_int8(model)
-        memory.retain_blocks()
+        allocation.retain_blocks()
         return cls(config, vocabulary, pieces, model)
 
     def save(self, directory: str | os.PathLike[str], *, half: bool = False) -> None:
@@ -296,7 +297,7 @@ class Parser:
             was_full |= len(window) == WINDOW
             if was_full or self._n_untidied >= WINDOW:
                 self._n_untidied = 0
-                memory.return_freed()
+                allocation.return_freed()
             yield from (results[number] for number in range(len(window)))
 
     def _given(self, sentence: Sentence) -> Given:

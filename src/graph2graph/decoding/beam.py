@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 
-from graph2graph.decoding.greedy import DEFAULT, Options, SentenceSight, StateSight, View, Work, sight_of
+from graph2graph.decoding.greedy import Work
+from graph2graph.decoding.sight import DEFAULT, Options, SentenceSight, StateSight, View, sight_of
 from graph2graph.models.features import Features
 from graph2graph.models.model import ParserModel
 from graph2graph.transitions import Action, BoolArray, FloatArray, IntArray, States

@@ -13,7 +13,8 @@ from torch import Tensor
 
 from graph2graph import conllu
 from graph2graph.conllu import Sentence
-from graph2graph.decoding.greedy import Decisions, View, Work
+from graph2graph.decoding.greedy import Decisions, Work
+from graph2graph.decoding.sight import View
 from graph2graph.encoder import attention_seen
 from graph2graph.models.features import OUTSIDE, Features
 from graph2graph.parser import Parser

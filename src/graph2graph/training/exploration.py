@@ -9,7 +9,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from graph2graph.decoding.greedy import Options, Work, greedy
+from graph2graph.decoding.greedy import Work, greedy
+from graph2graph.decoding.sight import Options
 from graph2graph.models.model import ParserModel
 from graph2graph.training.examples import Example, detour
 from graph2graph.training.sampling import Draw
