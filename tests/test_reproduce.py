@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -299,6 +300,13 @@ def test_without_a_development_file_the_end_of_train_is_held_out(clone: Path) ->
     assert parts[0] + parts[1] == [one.sent_id for one in sentences]
     assert len(parts[1]) == 4
     assert files["test"] == directory / "test.conllu"
+    assert files["watched"] == files["dev"]
+    some = replace(run, dev_sentences=3)
+    places.prepare(some)
+    watched = [one.sent_id for one in conllu.read(places.files(some)["watched"])]
+    assert len(watched) == 3
+    assert [one for one in parts[1] if one in watched] == watched
+    assert some.plan != run.plan
 
 
 # ---------------------------------------------------------------------- tables and claims from made-up results

@@ -3,6 +3,7 @@
 import json
 import os
 import subprocess
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -51,13 +52,17 @@ class Places:
         return self.root / "docs" / "tables" / f"{table}{'' if profile == 'cpu' else '-' + profile}{suffix}"
 
     def files(self, run: Run) -> dict[str, Path]:
-        """The three files of a treebank; where dev is missing, it and train are parts of train, which `prepare` makes."""
+        """The three files of a treebank; where dev is missing, it and train are parts of train, which `prepare` makes.
+
+        And what training looks at of dev, as `watched`: all, or a part, which `prepare` makes too.
+        """
         directory = self.treebanks / run.treebank
         found = {split: directory / f"{split}.conllu" for split in ("train", "dev", "test")}
+        made = self.root / "runs" / "reproduce" / "data"
         if found["train"].is_file() and not found["dev"].is_file():
-            made = self.root / "runs" / "reproduce" / "data"
             found |= {split: made / f"{run.treebank}-{split}.conllu" for split in ("train", "dev")}
-        return found
+        part = made / f"{run.treebank}-dev-{run.dev_sentences}.conllu"
+        return found | {"watched": part if run.dev_sentences else found["dev"]}
 
     def lacking(self, run: Run) -> str | None:
         """What is not there of the data and the encoder that a run needs, if anything."""
@@ -71,17 +76,17 @@ class Places:
         return None
 
     def prepare(self, run: Run) -> None:
-        """Hold out the end of a training file, if need be."""
+        """Hold out the end of a training file, if need be, and take a part of the development file, if asked."""
         files, whole = self.files(run), self.treebanks / run.treebank / "train.conllu"
-        if files["train"] == whole or all(files[split].exists() for split in ("train", "dev")):
-            return
-        sentences = list(conllu.read(whole))
-        n_train = len(sentences) - max(1, round(HELD_OUT * len(sentences)))
-        for split, some in (("train", sentences[:n_train]), ("dev", sentences[n_train:])):
-            files[split].parent.mkdir(parents=True, exist_ok=True)
-            part = files[split].with_suffix(".part")
-            conllu.write(some, part)
-            os.replace(part, files[split])
+        if files["train"] != whole and not all(files[split].exists() for split in ("train", "dev")):
+            sentences = list(conllu.read(whole))
+            n_train = len(sentences) - max(1, round(HELD_OUT * len(sentences)))
+            _write(files["train"], sentences[:n_train])
+            _write(files["dev"], sentences[n_train:])
+        if not files["watched"].exists():
+            sentences = list(conllu.read(files["dev"]))
+            step = max(len(sentences) / run.dev_sentences, 1)
+            _write(files["watched"], [sentences[int(n * step)] for n in range(int(len(sentences) / step))])
 
     def shown(self, path: Path) -> str:
         """A path as it may be published: from the clone, or from the treebanks."""
@@ -103,6 +108,13 @@ class Places:
         except OSError:
             return ""
         return done.stdout.strip() if done.returncode == 0 else ""
+
+
+def _write(path: Path, sentences: Sequence[conllu.Sentence]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_suffix(".part")
+    conllu.write(sentences, part)
+    os.replace(part, path)
 
 
 def write_json(path: Path, value: Any) -> None:

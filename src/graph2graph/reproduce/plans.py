@@ -76,6 +76,7 @@ class Profile(_Plan):
     encoder: str | None = None
     minutes: float | None = None  # of the whole machine, for each run; none: as many epochs as the settings say
     gpu: bool = False
+    dev_sentences: int = 0  # of the development set, evenly spaced, that training looks at; 0 is all
     seeds: list[int] = [1]
     settings: Settings = {}
     variants: dict[str, Settings] = {}
@@ -117,6 +118,7 @@ class Run:
     minutes: float | None
     settings: Settings = field(hash=False)
     gpu: bool = False
+    dev_sentences: int = 0
 
     @property
     def name(self) -> str:
@@ -126,7 +128,7 @@ class Run:
     @property
     def plan(self) -> dict[str, Any]:
         """What must not change between its start and its end."""
-        keys = ("variant", "treebank", "encoder", "minutes", "settings")
+        keys = ("variant", "treebank", "encoder", "minutes", "settings", *["dev_sentences"] * bool(self.dev_sentences))
         return {key: getattr(self, key) for key in keys}
 
     @property
@@ -205,6 +207,7 @@ class Plans:
             minutes=profile.minutes if self.minutes is None else self.minutes,
             settings=merged(*parts, row.settings, change.settings, {"train": {"seed": seed}}),
             gpu=profile.gpu,
+            dev_sentences=profile.dev_sentences,
         )
 
     def against(self, name: str) -> str | None:

@@ -92,7 +92,7 @@ class _Job:
     def _arguments(self) -> tuple[list[str], str]:
         """The arguments of g2g train; and the same as a command to show."""
         run, files = self.of, self.places.files(self.of)
-        paths = [files["train"], files["dev"], self.directory]
+        paths = [files["train"], files["watched"], self.directory]
         options = ["--encoder", run.encoder or "none", "--model", run.variant]
         for key, value in flat(run.settings).items():
             options += ["--set", f"{key}={json.dumps(value)}"]
