@@ -6,6 +6,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -316,3 +317,10 @@ def test_int8_is_near_and_batch_mates_change_nothing(name: str, tmp_path: Path) 
     off = (Int8Linear(linear)(x) - linear(x)).norm(dim=1) / linear(x).norm(dim=1)
     assert float(off.max()) < 0.03
     assert float(Int8Linear(linear)(torch.zeros(1, linear.in_features)).sub(linear.bias).abs().max()) == 0
+
+
+def test_without_integer_products_int8_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    PARSERS["sent"].save(tmp_path / "model")
+    monkeypatch.setattr(Int8Linear, "__init__", Mock(side_effect=NotImplementedError))
+    with pytest.raises(DataError, match="use fp32"):
+        Parser.load(tmp_path / "model", precision="int8")
