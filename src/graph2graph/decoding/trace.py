@@ -181,7 +181,7 @@ class _Story:
                 "label": self.parser.vocabulary.labels[decided.labels[0]] if arc else None,
                 "label_p": _rounded(decided.label_p[0]) if arc else None,
                 "encoded": bool(decided.is_fresh[0]),
-                "attention": self._attention(states, view) if self.model.config.graph_input and self.seen else None,
+                "attention": self._attention(states) if self.model.config.graph_input and self.seen else None,
             }
         )
         self.seen.clear()
@@ -197,11 +197,11 @@ class _Story:
             labels = [{"label": names[label], "p": _rounded(p)} for label, p in best if p > 0]
         return {"action": action.title, "p": _rounded(decided.action_p[0, action]), "labels": labels}
 
-    def _attention(self, states: States, view: View) -> Attention:
+    def _attention(self, states: States) -> Attention:
         """What the encoding just made paid along the arcs of its graph."""
         heads = states.heads[0]
         dependents = (heads != NO_NODE).nonzero()[0]
-        self._look(heads[dependents], dependents, view)
+        self._look(heads[dependents], dependents, states)
         flow = self.flow[:, :, dependents]  # [2, layers, arcs]
         arcs: list[Flow] = [
             {"head": head, "dependent": dependent, "to_dependent": _share(down), "to_head": _share(up)}
@@ -216,7 +216,7 @@ class _Story:
             layers = [{"to_dependent": _rounded(down), "to_head": _rounded(up)} for down, up in means]
         return {"arcs": arcs, "layers": layers}
 
-    def _look(self, heads: IntArray, dependents: IntArray, view: View) -> None:
+    def _look(self, heads: IntArray, dependents: IntArray, states: States) -> None:
         """Take down the attention along these arcs, each way in the row that represents the word which pays it."""
         n_rows = len(self.seen[0]) // self.model.config.encoder.heads
         layers = torch.stack(
@@ -225,7 +225,7 @@ class _Story:
         attention = layers.double().cpu().numpy()
         if self.model.config.input == "state":
             self.flow[:] = np.nan  # a long state is not seen whole, and not always the same part of it
-            places = view.encodings.places[0, :-1].cpu().numpy()
+            places = self.model.state_input(states).places[0]
             rows, row_of = [np.where(places > 0, places, OUTSIDE)], np.zeros_like(places)  # 0 is CLS: no such node
         else:
             features = self.features

@@ -156,13 +156,7 @@ class ParserModel(nn.Module):
     def _encode_states(
         self, states: States, vectors: Tensor, owners: IntArray, *, looks_ahead: bool = False
     ) -> Encodings:
-        given = state_input(
-            states,
-            graph=self.config.graph_input,
-            max_positions=self.config.encoder.max_positions,
-            separate_positions=self.config.separate_positions,
-            labelled=self.config.labelled_relations,
-        )
+        given = self.state_input(states)
         n_sentences, width = vectors.shape[:2]
         special = self.encoder.words.weight[list(self.cls_sep)]
         table = torch.cat([vectors.flatten(0, 1), special])  # [S·m + 2, w]
@@ -183,6 +177,16 @@ class ParserModel(nn.Module):
         in_read = np.zeros(len(given.nodes), dtype=np.int64)
         in_read[read] = np.arange(len(read))
         return self._encodings(x, in_read[given.places], in_read[given.cls_places], len(in_read))
+
+    def state_input(self, states: States) -> StateInput:
+        """The rows in which a state model reads these states."""
+        return state_input(
+            states,
+            graph=self.config.graph_input,
+            max_positions=self.config.encoder.max_positions,
+            separate_positions=self.config.separate_positions,
+            labelled=self.config.labelled_relations,
+        )
 
     def _read(self, states: States, given: StateInput, *, looks_ahead: bool) -> IntArray:
         """Where the tokens stand whose vectors are read: CLS; s2, s1 and b1, or all of stack and buffer; with a tagger all."""
