@@ -120,6 +120,7 @@ def test_the_paper_profile_has_the_appendix_hyper_parameters() -> None:
     assert (model.encoder.layers, model.encoder.width, model.encoder.heads) == (6, 768, 12)
     assert not plans.run("bert-sent-g2g", 1).config.train.one_optimiser
     assert plans.run("bert-sent-g2g-7layers", 1).config.model.encoder.layers == 7
+    assert not any(run.config.model.tagger for run in plans.runs())
     ud = Plans.read(EXPERIMENTS, "ud", "paper").run("ar-sent-g2g", 1)
     assert (ud.encoder, ud.config.train.epochs) == ("bert-base-multilingual-cased", 20)
     appendix = Plans.read(EXPERIMENTS, "appendix", "paper")

@@ -35,10 +35,11 @@ TINY = {"width": 32, "inner_width": 64, "layers": 1, "heads": 2, "vocab_size": 3
 TINY_FLAGS = [f"--set=model.encoder.{name}={value}" for name, value in TINY.items()]
 
 
-def tiny_parser(variant: str = "sent-g2g", **train: object) -> tuple[Parser, list[Example]]:
+def tiny_parser(variant: str = "sent-g2g", *, tagger: bool = False, **train: object) -> tuple[Parser, list[Example]]:
     sentences = list(conllu.read(TOY))
     vocabulary = Vocabulary.of(sentences)
-    config = Config.parse({"model": VARIANTS[variant] | {"encoder": TINY}, "train": train}, "test")
+    model = VARIANTS[variant] | {"encoder": TINY, "tagger": tagger}
+    config = Config.parse({"model": model, "train": train}, "test")
     torch.manual_seed(0)
     parser = Parser.create(config, vocabulary, forms=(form for s in sentences for form in s.forms))
     numbers = {label: number for number, label in enumerate(vocabulary.labels)}
@@ -539,14 +540,8 @@ def test_one_state_a_sentence_is_the_empty_graph_or_any_other() -> None:
 
 
 def test_tags_are_learnt_from_sentences_seen_without_them() -> None:
-    parser, examples = tiny_parser("sent")
-    parser = Parser.create(
-        parser.config.model_copy(update={"model": parser.config.model.model_copy(update={"tagger": True})}),
-        parser.vocabulary,
-        forms=(form for sentence in conllu.read(TOY) for form in sentence.forms),
-    )
+    parser, examples = tiny_parser("sent", tagger=True)
     model, empty = parser.model, [np.zeros(1, dtype=np.int64)] * len(examples)
-    torch.manual_seed(0)
     plain, _ = batch_loss(model.eval(), examples, empty)
     with_tags, _ = batch_loss(model, examples, empty, tag_loss=1.0)
     assert with_tags.item() == plain.item()  # all have their tags: nothing to be learnt
@@ -559,6 +554,26 @@ def test_tags_are_learnt_from_sentences_seen_without_them() -> None:
         optimiser_.step()
     left = batch_loss(model.eval(), hidden, empty, tag_loss=1.0)[0] - batch_loss(model, hidden, empty)[0]
     assert left.item() < 0.1 * sum(one.features.n_words for one in examples)
+
+
+@pytest.mark.parametrize("variant", ["state-cls", "state-g2cls"])
+def test_cls_tells_the_tags_of_the_words_in_question(variant: str) -> None:
+    parser, examples = tiny_parser(variant, tagger=True)
+    model = parser.model.eval()
+    assert model.tagger is not None
+    steps = [np.arange(one.n_steps)[::3] for one in examples]
+    told = batch_loss(model, examples, steps, tag_loss=1.0)[0] - batch_loss(model, examples, steps)[0]
+    expected, n_tags = 0.0, len(parser.vocabulary.tags) + 1
+    for one, some in zip(examples, steps, strict=True):
+        for step in some:  # each state alone, its words looked up one by one
+            seen: list[torch.Tensor] = []
+            hook = model.exist.slots[0].register_forward_pre_hook(lambda _, given: seen.append(given[0]))  # noqa: B023
+            batch_loss(model, [one], [np.array([step])])
+            hook.remove()
+            scores = model.tagger(seen[0])[0].view(3, n_tags).log_softmax(1)
+            for slot, node in enumerate(one.focus[step]):
+                expected -= scores[slot, 0 if node == NO_NODE else one.tags[node]].item()
+    assert told.item() == pytest.approx(expected, rel=1e-4)
 
 
 # ---------------------------------------------------------------------- one clear line for each mistake

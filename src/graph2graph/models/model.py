@@ -81,8 +81,9 @@ class ParserModel(nn.Module):
         history_width = (config.history_width or width) if config.history else 0
         if config.history:
             self.history = History(history_width, config.history_layers, n_labels)
-        self.tagger = nn.Linear(width, n_tags + 1) if config.tagger else None
         cls, dropout = config.output == "cls", config.classifier_dropout
+        # each word tells its tag, or CLS those of s2, s1 and b1
+        self.tagger = nn.Linear(width, (3 if cls else 1) * (n_tags + 1)) if config.tagger else None
         self.exist = Exist(width, history_width, hidden=config.exist_hidden, dropout=dropout, cls=cls)
         self.relation = Relation(
             width, history_width, hidden=config.relation_hidden, n_labels=n_labels, dropout=dropout, cls=cls
@@ -190,10 +191,10 @@ class ParserModel(nn.Module):
 
     def _read(self, states: States, given: StateInput, *, looks_ahead: bool) -> IntArray:
         """Where the tokens stand whose vectors are read: CLS; s2, s1 and b1, or all of stack and buffer; with a tagger all."""
-        if self.tagger is not None:
-            return np.arange(len(given.nodes))
         if self.config.output == "cls":
             return given.cls_places
+        if self.tagger is not None:
+            return np.arange(len(given.nodes))
         if looks_ahead:
             live: IntArray = ((given.nodes >= 0) & (given.segments != DELETED)).nonzero()[0]
             return live

@@ -44,7 +44,7 @@ def batch_loss(
     """The weighted sum of the losses of all decisions, and the sum of the weights.
 
     The loss of a decision is the cross entropy of the action among the legal ones, plus that of the label of an arc. A model
-    that predicts tags adds the loss of those, for sentences it sees without them.
+    that predicts tags adds the loss of those, for sentences it sees without them; where CLS does, of the words in question.
     """
     return _loss(model, examples, steps, decisions_of(model, examples, steps, stale), tag_loss)
 
@@ -132,7 +132,9 @@ def _loss(
     losses = losses.index_add(0, arcs, label_losses)
     weights = torch.from_numpy(decisions.weights).to(losses)
     total = (losses * weights).sum()
-    if model.tagger is not None and tag_loss:
+    if model.tagger is not None and tag_loss and model.config.output == "cls":
+        total = total + tag_loss * _focus_loss(model, examples, encoded_steps, encodings)
+    elif model.tagger is not None and tag_loss:
         total = total + tag_loss * _tag_loss(model, [examples[owner] for owner in owners.tolist()], encodings)
     return total, float(decisions.weights.sum())
 
@@ -145,6 +147,18 @@ def _tag_loss(model: ParserModel, examples: Sequence[Example], encodings: Encodi
     asked = targets > 0
     vectors = F.embedding(encodings.places[:, : targets.shape[1]][asked], encodings.vectors)
     return F.cross_entropy(model.tagger(vectors), targets[asked], reduction="sum")
+
+
+def _focus_loss(
+    model: ParserModel, examples: Sequence[Example], steps: Sequence[IntArray], encodings: Encodings
+) -> Tensor:
+    """The cross entropy of the tags of s2, s1 and b1, as CLS tells them, over all encoded states; ROOT and none have tag 0."""
+    assert model.tagger is not None
+    focus = [example.focus[some] for example, some in zip(examples, steps, strict=True)]
+    tags = [np.where(nodes == NO_NODE, 0, example.tags[nodes]) for example, nodes in zip(examples, focus, strict=True)]
+    targets = model.tensor(np.concatenate(tags))  # [B, 3]
+    scores = model.tagger(F.embedding(encodings.cls_places, encodings.vectors)).unflatten(1, (3, -1))  # [B, 3, tags]
+    return F.cross_entropy(scores.flatten(0, 1), targets.flatten(), reduction="sum")
 
 
 def _padded(arrays: Sequence[IntArray], fill: int) -> IntArray:
