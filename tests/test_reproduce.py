@@ -22,7 +22,7 @@ from graph2graph.config import VARIANTS
 from graph2graph.errors import DataError
 from graph2graph.reproduce import claims, runner
 from graph2graph.reproduce.places import Places, write_json
-from graph2graph.reproduce.plans import Plans, tables
+from graph2graph.reproduce.plans import Plans, tables, titles
 from graph2graph.reproduce.results import right_words
 from graph2graph.reproduce.runner import is_locked, lock
 from graph2graph.reproduce.tables import Line, lines_of, page, reduction
@@ -86,6 +86,10 @@ def test_the_tables_are_the_papers() -> None:
     assert len(wsj.runs()) == 10
     assert len(ud.runs()) == 26
     assert len({run.treebank for run in ud.runs()}) == 13
+    assert titles(ud.rows["tr-sent-g2g"], ud.rows[str(ud.against("tr-sent-g2g"))]) == (
+        "Turkish, BERT SentTr+G2GTr",
+        "Turkish, BERT StateTr+G2GTr",
+    )
     for name, average in (("state-g2g", 84.48), ("sent-g2g", 88.06)):  # of Table 2
         las = [row.published.test.las for row in ud.rows.values() if row.variant == name]
         assert np.mean([one for one in las if one is not None]) == pytest.approx(average, abs=0.01)

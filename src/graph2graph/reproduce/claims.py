@@ -16,7 +16,7 @@ from graph2graph.analysis import significance
 from graph2graph.analysis.significance import Counts
 from graph2graph.analysis.tables import Table
 from graph2graph.reproduce.places import Places
-from graph2graph.reproduce.plans import Plans, ProfileName, read_toml
+from graph2graph.reproduce.plans import Plans, ProfileName, read_toml, titles
 from graph2graph.reproduce.results import SPLITS, results, right_words
 
 LEVEL = 0.05
@@ -68,10 +68,13 @@ def comparisons(
                 table, name = place.split("/", 1)
                 if table not in plans:
                     plans[table] = Plans.read(places.experiments, table, profile, minutes=minutes)
-                sides.append((plans[table].rows[name].title, results(plans[table], places, name)))
+                sides.append((plans[table].rows[name], results(plans[table], places, name)))
             (better, of_better), (worse, of_worse) = sides
             row: dict[str, Any] = {"claim": claim.text, "better": comparison.better, "worse": comparison.worse}
-            row |= {"titles": [better, worse], "table": plans[comparison.better.split("/", 1)[0]].table.title}
+            row |= {
+                "titles": list(titles(better, worse)),
+                "table": plans[comparison.better.split("/", 1)[0]].table.title,
+            }
             found.append(row | _test(of_better, of_worse))
     return found
 

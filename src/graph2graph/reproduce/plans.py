@@ -233,6 +233,13 @@ class Plans:
         _ = run.config
 
 
+def titles(row: Row, other: Row) -> tuple[str, str]:
+    """Of two rows; with their sections, where they would be the same."""
+    if row.title != other.title:
+        return row.title, other.title
+    return f"{row.title}, {row.section}", f"{other.title}, {other.section}"
+
+
 def tables(experiments: Path) -> list[str]:
     """The tables there are."""
     return sorted(path.parent.name for path in experiments.glob("*/table.toml"))

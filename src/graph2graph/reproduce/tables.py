@@ -8,7 +8,7 @@ from typing import Any
 from graph2graph.analysis.errors import rer
 from graph2graph.analysis.tables import Table
 from graph2graph.reproduce.places import Places
-from graph2graph.reproduce.plans import Figures, Plans, Row
+from graph2graph.reproduce.plans import Figures, Plans, Row, titles
 from graph2graph.reproduce.results import SPLITS, results
 
 PUNCTUATION = {
@@ -94,7 +94,7 @@ def _cells(line: Line, lines: Mapping[str, Line], plans: Plans, *, compares: boo
     for split in SPLITS:
         cells += [_figures(line.ours(split)), _figures(line.theirs(split))]
     if compares:
-        cells.append(lines[line.against].row.title if line.against else "")
+        cells.append(titles(line.row, lines[line.against].row)[1] if line.against else "")
         cells += [_percent(reduction(line, lines, ours=ours)) for ours in (True, False)]
     cells.append(", ".join(f"{one['dev']['las']:.2f}" for one in line.results.values()))
     minutes = [one["seconds"] * one["threads"] / 60 for one in line.results.values()]
@@ -131,8 +131,8 @@ def _orderings(lines: Mapping[str, Line]) -> list[str]:
     for line in lines.values():
         ours, theirs = (reduction(line, lines, ours=whose) for whose in (True, False))
         if line.against and ours is not None and theirs is not None and ours * theirs < 0:
-            other = lines[line.against].row.title
-            found.append(f"- {line.row.title} against {other}: RER {ours:+.1f} % here, {theirs:+.1f} % in the paper")
+            row, other = titles(line.row, lines[line.against].row)
+            found.append(f"- {row} against {other}: RER {ours:+.1f} % here, {theirs:+.1f} % in the paper")
     return ["## Where the order differs from the paper's", "\n".join(found)] if found else []
 
 
