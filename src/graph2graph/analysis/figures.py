@@ -25,7 +25,7 @@ def lines(
         raise DataError("figures need pip install 'graph2graph[plot]'") from error
     with mpl.rc_context({"svg.hashsalt": "g2g", "svg.fonttype": "none", "font.size": 10}):
         figure, (upper, lower) = pyplot.subplots(
-            2, 1, figsize=(6.4, 4.4), sharex=True, height_ratios=(4, 1), layout="constrained"
+            2, 1, figsize=(6.4, 4.8), sharex=True, height_ratios=(4, 1), layout="constrained"
         )
         places = range(len(bins))
         for number, (name, values) in enumerate(systems.items()):
@@ -41,7 +41,7 @@ def lines(
             )
         upper.set_ylabel(unit)
         upper.grid(axis="y", color="#dddddd", linewidth=0.7)
-        upper.legend(fontsize=9, framealpha=0.8)
+        figure.legend(loc="outside lower center", ncols=3, fontsize=9, frameon=False)  # where it hides no line
         upper.set_title(title, fontsize=11)
         lower.bar(places, sizes, color="#bbbbbb")
         lower.set_ylabel("gold")
