@@ -156,6 +156,7 @@ def _train(request: "Request") -> None:
         with warnings.catch_warnings(), _Watch(console, enabled=processes.is_first) as watch:
             warnings.showwarning = show
             run(request, processes=processes, observer=watch, note=note)
+        processes.finish()
     except KeyboardInterrupt:
         note(f"stopped; the same command with --resume goes on from the last checkpoint in {request.output}")
         raise

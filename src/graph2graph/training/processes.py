@@ -4,6 +4,7 @@ One process works just as well: then none of this does anything.
 """
 
 import os
+import sys
 from contextlib import AbstractContextManager, nullcontext
 from datetime import timedelta
 from typing import Any
@@ -60,6 +61,23 @@ class Processes:
         box = [value]
         dist.broadcast_object_list(box, src=0, device=self.device)
         return box[0]
+
+    def wait(self) -> None:
+        """Until all are here."""
+        if self.count > 1:
+            dist.barrier()
+
+    def finish(self) -> None:
+        """When all is done: wait for the others, so that none leaves while the first is still writing, and end the process.
+
+        It ends at once. Left to Python, it would now and then be aborted for a thread of torch's that is still at work, and
+        torchrun would call the whole run failed.
+        """
+        if self.count > 1:
+            self.wait()
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(0)
 
     def close(self) -> None:
         """Leave the group."""

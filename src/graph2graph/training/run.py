@@ -64,6 +64,7 @@ def run(request: Request, *, processes: Processes, observer: Observer, note: Cal
     for message in _unknown_labels(dev, vocabulary, request.dev):
         note(message)
     note(_check_room(output, parser.model, config))
+    processes.wait()  # all have seen whether there is a run already
     if processes.is_first:
         parser.save_settings(output)
         write_json(output / "run.json", {"asked": asked, "command": request.command, "finished": False})
