@@ -68,13 +68,11 @@ class ModelConfig(_Frozen):
     encoder: EncoderConfig = EncoderConfig()
 
 
-# Not in the paper: CLS learns to tell the tags of s2, s1 and b1 too, without which it takes very long to learn where to look.
-CLS_OUTPUT = {"output": "cls", "tagger": True}
 VARIANTS: dict[str, dict[str, Any]] = {
     "state": {"input": "state", "graph_input": False, "composition": True, "history": True},
-    "state-cls": {"input": "state", "graph_input": False, "composition": True, "history": True} | CLS_OUTPUT,
+    "state-cls": {"input": "state", "graph_input": False, "composition": True, "history": True, "output": "cls"},
     "state-g2g": {"input": "state", "graph_input": True, "history": True},
-    "state-g2cls": {"input": "state", "graph_input": True, "history": True} | CLS_OUTPUT,
+    "state-g2cls": {"input": "state", "graph_input": True, "history": True, "output": "cls"},
     "state-g2g-c": {"input": "state", "graph_input": True, "composition": True, "history": True},
     "sent": {"input": "sentence", "graph_input": False},
     "sent-g2g": {"input": "sentence", "graph_input": True},
@@ -88,12 +86,14 @@ TRAINED: dict[str, dict[str, Any]] = {
     "state-g2cls": {"new_learning_rate": 5e-4},
     "state-g2g-c": {"stale_weight": 0.97},
 }
+# Not in the paper: CLS learns to tell the tags of s2, s1 and b1 too, without which it takes very long to learn where to look.
+HELPED: dict[str, dict[str, Any]] = {"state-cls": {"tagger": True}, "state-g2cls": {"tagger": True}}
 
 
 def of_variant(variant: str, values: dict[str, Any]) -> dict[str, Any]:
     """The settings of a variant under these, which are stronger."""
     whole = dict(values)
-    for group, weaker in (("model", VARIANTS[variant]), ("train", TRAINED.get(variant, {}))):
+    for group, weaker in (("model", VARIANTS[variant] | HELPED.get(variant, {})), ("train", TRAINED.get(variant, {}))):
         given = values.get(group, {})
         whole[group] = weaker | given if isinstance(given, dict) else given  # what is no group is told by Config.parse
     return whole

@@ -33,7 +33,7 @@ def models(as_json: bool = typer.Option(False, "--json", help="Print a JSON obje
 
 def _row(name: str) -> dict[str, Any]:
     """A variant: what it is made of, and the size of each part."""
-    config = ModelConfig(**VARIANTS[name] | {"tagger": False})  # as in the paper
+    config = ModelConfig(**VARIANTS[name])
     parts = _parameters(config)
     return {
         "name": name,
