@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -25,7 +26,7 @@ from graph2graph.reproduce.places import Places, write_json
 from graph2graph.reproduce.plans import Plans, tables, titles
 from graph2graph.reproduce.results import right_words
 from graph2graph.reproduce.runner import is_locked, lock
-from graph2graph.reproduce.tables import Line, lines_of, page, reduction
+from graph2graph.reproduce.tables import Line, gains, lines_of, page, picture, reduction
 
 TOY = Path(__file__).parent / "data" / "toy.conllu"
 EXPERIMENTS = ROOT / "experiments"
@@ -354,6 +355,13 @@ def test_claims_and_the_table(clone: Path) -> None:
     assert low_las is not None
     assert high_las is not None
     assert ours == pytest.approx(100 * (high_las - low_las) / (100 - low_las))
+    [found] = gains(lines)
+    assert (found.row.title, found.other.title, found.ours, found.theirs) == ("B", "A", ours, 50)
+    svg = picture(plans, places)
+    assert svg is not None
+    texts = {"".join(one.itertext()) for one in ElementTree.fromstring(svg).iter() if one.tag.endswith("}text")}
+    assert {"B", "against A", "here", "paper"} <= texts
+    assert "(toy.svg)" in page(plans, places)
     assert "order differs" not in page(plans, places)
     put(places, "graph", 1, {"dev": [0] * 60, "test": [0] * 60})
     assert "order differs" in page(plans, places)
@@ -366,6 +374,9 @@ def test_claims_and_the_table(clone: Path) -> None:
     assert reduction(lines["graph"], lines, ours=True) == 0
     [row] = claims.comparisons(claims.read(places.experiments), places, "cpu")
     assert row["seeds"] == [2]
+    places.result("toy", "cpu", "sent-2").unlink()
+    assert picture(plans, places) is None  # there is nothing left to compare
+    assert "toy.svg" not in page(plans, places)
 
 
 def test_a_clone_is_needed(tmp_path: Path) -> None:

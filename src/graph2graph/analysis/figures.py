@@ -1,7 +1,8 @@
-"""Labelled F and LAS over bins, as the paper's Figure 4: lines that can be told apart without colour, and in print."""
+"""Figures that can be read without colour, and in print: scores over bins, as the paper's Figure 4; ours beside the paper's."""
 
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from graph2graph.errors import DataError
@@ -16,14 +17,7 @@ def lines(
     title: str, unit: str, bins: Sequence[str], systems: Mapping[str, Sequence[float | None]], sizes: Sequence[int]
 ) -> dict[str, bytes]:
     """A line for each system over the bins, above bars that show how large each bin is; as "svg" and "png"."""
-    try:
-        import matplotlib as mpl
-
-        mpl.use("Agg")
-        from matplotlib import pyplot
-    except ImportError as error:
-        raise DataError("figures need pip install 'graph2graph[plot]'") from error
-    with mpl.rc_context({"svg.hashsalt": "g2g", "svg.fonttype": "none", "font.size": 10}):
+    with _pyplot() as pyplot:
         figure, (upper, lower) = pyplot.subplots(
             2, 1, figsize=(6.4, 4.8), sharex=True, height_ratios=(4, 1), layout="constrained"
         )
@@ -48,9 +42,50 @@ def lines(
         lower.set_xticks(list(places), list(bins))
         for axis in (upper, lower):
             axis.spines[["top", "right"]].set_visible(False)
-        found = {kind: _saved(figure, kind) for kind in ("svg", "png")}
-        pyplot.close(figure)
-    return found
+        return {kind: _saved(figure, kind) for kind in ("svg", "png")}
+
+
+def pairs(
+    unit: str, rows: Sequence[str], series: Mapping[str, Sequence[float]], *, linear: float = 10
+) -> dict[str, bytes]:
+    """A row of points for each name, one of each series, joined by a line; beyond ±`linear` the scale is logarithmic."""
+    with _pyplot() as pyplot:
+        figure, axis = pyplot.subplots(figsize=(6.8, 1.1 + 0.42 * len(rows)), layout="constrained")
+        places = range(len(rows))
+        values = list(series.values())
+        axis.hlines(places, [min(some) for some in zip(*values)], [max(some) for some in zip(*values)], color="#bbbbbb")
+        axis.axvline(0, color="#666666", linewidth=0.8)
+        for number, (name, some) in enumerate(series.items()):
+            hollow = {"markerfacecolor": "white"} if number else {}
+            axis.plot(some, places, MARKERS[number], label=name, color=COLOURS[number], markersize=7, **hollow)
+        axis.set_xscale("symlog", linthresh=linear)
+        ticks = [sign * share * linear for sign in (-1, 1) for share in (0.5, 1, 3, 10)]
+        axis.set_xticks([0, *ticks], ["0", *(f"{tick:+g}".replace("-", "−") for tick in ticks)])
+        least, most = min(map(min, values)), max(map(max, values))
+        axis.set_xlim(min(1.3 * least, -linear / 2), max(1.3 * most, linear / 2))
+        axis.set_yticks(list(places), list(rows), fontsize=9)
+        axis.invert_yaxis()
+        axis.set_xlabel(unit)
+        axis.grid(axis="x", color="#dddddd", linewidth=0.7)
+        axis.set_axisbelow(True)
+        axis.spines[["top", "right", "left"]].set_visible(False)
+        figure.legend(loc="outside upper right", ncols=len(series), fontsize=9, frameon=False)
+        return {kind: _saved(figure, kind) for kind in ("svg", "png")}
+
+
+@contextmanager
+def _pyplot() -> Iterator[Any]:
+    """Matplotlib without a window, its pictures the same each time."""
+    try:
+        import matplotlib as mpl
+
+        mpl.use("Agg")
+        from matplotlib import pyplot
+    except ImportError as error:
+        raise DataError("figures need pip install 'graph2graph[plot]'") from error
+    with mpl.rc_context({"svg.hashsalt": "g2g", "svg.fonttype": "none", "font.size": 10}):
+        yield pyplot
+        pyplot.close("all")
 
 
 def _saved(figure: Any, kind: str) -> bytes:

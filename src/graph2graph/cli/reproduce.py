@@ -97,7 +97,7 @@ def _run(runs: "list[Run]", plans: "Plans", places: "Places", workers: int) -> l
     """Run what can be run; the page is written anew after each run, and once in any case."""
     from graph2graph.reproduce.places import write_text
     from graph2graph.reproduce.runner import run_all
-    from graph2graph.reproduce.tables import page
+    from graph2graph.reproduce.tables import page, picture
 
     console = Console(stderr=True)
 
@@ -106,6 +106,13 @@ def _run(runs: "list[Run]", plans: "Plans", places: "Places", workers: int) -> l
 
     def write() -> None:
         write_text(places.page(plans.name, plans.label), page(plans, places))
+        try:
+            svg = picture(plans, places)
+        except DataError as error:  # no matplotlib: no reason to stop the runs
+            note(f"{plans.name}: no picture: {error}")
+            return
+        if svg is not None:
+            write_text(places.page(plans.name, plans.label, ".svg"), svg)
 
     wanted = []
     for run, state in _states(runs, plans, places):

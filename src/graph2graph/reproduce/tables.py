@@ -1,10 +1,11 @@
-"""A table of the paper with our figures beside it, as Markdown."""
+"""A table of the paper with our figures beside it, as Markdown, and a picture of what each row gains."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import mean
-from typing import Any
+from typing import Any, NamedTuple
 
+from graph2graph.analysis import figures
 from graph2graph.analysis.errors import rer
 from graph2graph.analysis.tables import Table
 from graph2graph.reproduce.places import Places
@@ -69,8 +70,44 @@ def page(plans: Plans, places: Places) -> str:
     for line in lines.values():
         sections.setdefault(line.row.section, []).append(line)
     parts += [_section(title, some, lines, plans) for title, some in sections.items()]
+    if gains(lines):
+        file = places.page(plans.name, plans.label, ".svg").name
+        parts += ["## Relative error reductions", f"![Relative error reductions, ours beside the paper's]({file})"]
     parts += _orderings(lines)
     return "\n\n".join(part.strip() for part in parts if part.strip()) + "\n"
+
+
+class Gain(NamedTuple):
+    """What a row gains on the one it is compared with: relative error reductions in LAS on dev."""
+
+    row: Row
+    other: Row
+    ours: float
+    theirs: float
+
+
+def gains(lines: Mapping[str, Line]) -> list[Gain]:
+    """Those that both we and the paper have."""
+    found = []
+    for line in lines.values():
+        ours, theirs = (reduction(line, lines, ours=whose) for whose in (True, False))
+        if line.against and ours is not None and theirs is not None:
+            found.append(Gain(line.row, lines[line.against].row, ours, theirs))
+    return found
+
+
+def picture(plans: Plans, places: Places) -> str | None:
+    """The gains, ours beside the paper's, as SVG; nothing where there are none yet."""
+    found = gains(lines_of(plans, places))
+    if not found:
+        return None
+    names = [
+        one.row.title if one.row.title == one.other.title else f"{one.row.title}\nagainst {one.other.title}"
+        for one in found
+    ]
+    unit = "relative error reduction in LAS on dev, %\n(beyond ±10 the scale is logarithmic)"
+    series = {"here": [one.ours for one in found], "paper": [one.theirs for one in found]}
+    return figures.pairs(unit, names, series)["svg"].decode()
 
 
 def _section(title: str, some: Sequence[Line], lines: Mapping[str, Line], plans: Plans) -> str:
@@ -118,8 +155,8 @@ def _average(some: Sequence[Line], width: int) -> list[str]:
     run = [line for line in some if line.results]
     cells = [f"average of these {len(run)}" if run else "average"]
     for split in SPLITS:
-        for figures in ([line.ours(split) for line in run], [line.theirs(split) for line in run]):
-            values = [[getattr(one, key) for one in figures] for key in ("uas", "las")]
+        for whose in ([line.ours(split) for line in run], [line.theirs(split) for line in run]):
+            values = [[getattr(one, key) for one in whose] for key in ("uas", "las")]
             known = [mean(some) if some and None not in some else None for some in values]
             cells.append(_figures(Figures(uas=known[0], las=known[1])))
     return cells + [""] * (width - len(cells))
@@ -128,11 +165,10 @@ def _average(some: Sequence[Line], width: int) -> list[str]:
 def _orderings(lines: Mapping[str, Line]) -> list[str]:
     """Where the order of two rows is not the paper's."""
     found = []
-    for line in lines.values():
-        ours, theirs = (reduction(line, lines, ours=whose) for whose in (True, False))
-        if line.against and ours is not None and theirs is not None and ours * theirs < 0:
-            row, other = titles(line.row, lines[line.against].row)
-            found.append(f"- {row} against {other}: RER {ours:+.1f} % here, {theirs:+.1f} % in the paper")
+    for gain in gains(lines):
+        if gain.ours * gain.theirs < 0:
+            row, other = titles(gain.row, gain.other)
+            found.append(f"- {row} against {other}: RER {gain.ours:+.1f} % here, {gain.theirs:+.1f} % in the paper")
     return ["## Where the order differs from the paper's", "\n".join(found)] if found else []
 
 
