@@ -12,6 +12,7 @@ from graph2graph.reproduce.places import Places
 from graph2graph.reproduce.plans import Figures, Plans, Row, titles
 from graph2graph.reproduce.results import SPLITS, results
 
+NBSP = "\u00a0"  # in cells, which else break where it hurts
 PUNCTUATION = {
     "include": "Punctuation counts and subtypes of labels do not, as in the CoNLL 2018 scorer, which the paper used here.",
     "unicode": "Punctuation is left out by its Unicode class, as in the CoNLL-X scorer (eval.pl), which the paper used here.",
@@ -175,8 +176,8 @@ def _orderings(lines: Mapping[str, Line]) -> list[str]:
 def _figures(figures: Figures) -> str:
     if figures.uas is None and figures.las is None:
         return "–"
-    return " / ".join("–" if value is None else f"{value:.2f}" for value in (figures.uas, figures.las))
+    return f"{NBSP}/{NBSP}".join("–" if value is None else f"{value:.2f}" for value in (figures.uas, figures.las))
 
 
 def _percent(value: float | None) -> str:
-    return "" if value is None else f"{value:+.1f} %"
+    return "" if value is None else f"{value:+.1f}{NBSP}%"
