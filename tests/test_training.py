@@ -268,7 +268,14 @@ def test_plan_fits_the_time() -> None:
     sampler = Sampler(examples * 50, parser.config.model, parser.config.train)
     features = [one.features for one in examples]
     per_piece = 1e-3
-    made = plan(sampler, features, parser.config.model, seconds_a_piece=per_piece, seconds_left=100.0)
+    made = plan(
+        sampler,
+        features,
+        parser.config.model,
+        seconds_a_piece=per_piece,
+        encoding_seconds=per_piece / 3,
+        seconds_left=100.0,
+    )
     spent, steps, epoch = 0.0, made.n_steps, 0
     while steps > 0:
         batches = sampler.batches(epoch)[:steps]

@@ -26,7 +26,7 @@ from graph2graph.parser import Parser
 from graph2graph.training import checkpoint
 from graph2graph.training.examples import Example, StaleWeights
 from graph2graph.training.exploration import with_detours
-from graph2graph.training.loss import batch_loss, sum_of_weights
+from graph2graph.training.loss import batch_loss, encoded, sum_of_weights
 from graph2graph.training.metrics import Metrics
 from graph2graph.training.optimiser import optimiser, set_rate
 from graph2graph.training.plan import QUICK, Plan, plan, timed
@@ -195,6 +195,15 @@ class Trainer:
             raise DataError(f"the loss is {mean} at step {self.step + 1}; try a lower train.learning_rate")
         return mean
 
+    @torch.inference_mode()
+    def _encode(self, batch: IntArray) -> None:
+        """Encode a batch and learn nothing from it, which is most of what decoding does."""
+        drawn = [self.sampler.draw(int(n), 0) for n in batch]
+        examples, steps = [one.example for one in drawn], [one.steps for one in drawn]
+        with self._precision():
+            for part in portions(examples, steps, self.model.config, PORTION * self.config.batch_pieces):
+                encoded(self.model, *part)
+
     def _precision(self) -> AbstractContextManager[Any]:
         if self.config.precision == "fp32":
             return nullcontext()
@@ -266,11 +275,20 @@ class Trainer:
             group["lr"] = 1e-9
         self.model.train()
         seconds = timed(lambda batch: void(self._step(batch, throw_away, epoch=0)), self.sampler)
+        self.model.eval()
+        encoding_seconds = timed(self._encode, self.sampler)
         self.optimiser.zero_grad(set_to_none=True)
         self.model.load_state_dict(weights)
         left = None if self.time_limit is None else self.time_limit - self.elapsed
         features = [self.parser.featurizer(sentence) for sentence in self.dev]
-        made = plan(self.sampler, features, self.parser.config.model, seconds_a_piece=seconds, seconds_left=left)
+        made = plan(
+            self.sampler,
+            features,
+            self.parser.config.model,
+            seconds_a_piece=seconds,
+            encoding_seconds=encoding_seconds,
+            seconds_left=left,
+        )
         agreed: Plan = self.processes.agreed(made)
         return agreed
 

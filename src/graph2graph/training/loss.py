@@ -15,9 +15,10 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from graph2graph.models.features import Features
 from graph2graph.models.model import Encodings, ParserModel
 from graph2graph.training.examples import Example, StaleWeights, joined_states
-from graph2graph.transitions import NO_NODE, Action, FloatArray, IntArray
+from graph2graph.transitions import NO_NODE, Action, FloatArray, IntArray, States
 
 MIN_WEIGHT = 0.01  # what counts less is left out
 NOT_STALE = StaleWeights(0.0, 0.0)  # each graph answers for its own decisions alone
@@ -82,6 +83,20 @@ def sum_of_weights(
     return float(decisions_of(model, examples, steps, stale).weights.sum())
 
 
+def encoded(model: ParserModel, examples: Sequence[Example], steps: Sequence[IntArray]) -> Encodings:
+    """States of sentences as decoding would encode them, but for composition, which it has done before."""
+    states, owners, features = _material(examples, steps)
+    if model.config.input == "state":
+        return model.encode(states, [], vectors=model.node_vectors(features), owners=owners)
+    return model.encode(states, [features[owner] for owner in owners])
+
+
+def _material(examples: Sequence[Example], steps: Sequence[IntArray]) -> tuple[States, IntArray, list[Features]]:
+    """The states to be encoded, the number of the sentence that each belongs to, and the features of the sentences."""
+    owners = np.repeat(np.arange(len(examples)), [len(some) for some in steps])
+    return joined_states(examples, steps), owners, [example.features for example in examples]
+
+
 def _weighty(table: FloatArray) -> tuple[IntArray, IntArray, FloatArray]:
     """Rows, columns and values of what counts in a table."""
     rows, columns = (table > MIN_WEIGHT).nonzero()
@@ -95,9 +110,7 @@ def _loss(
     decisions: Decisions,
     tag_loss: float,
 ) -> tuple[Tensor, float]:
-    states = joined_states(examples, encoded_steps)
-    owners = np.repeat(np.arange(len(examples)), [len(some) for some in encoded_steps])
-    features = [example.features for example in examples]
+    states, owners, features = _material(examples, encoded_steps)
     if model.config.input == "state":
         vectors, own = model.node_vectors(features), owners
         if model.composition is not None:

@@ -20,7 +20,7 @@ from graph2graph.transitions import IntArray
 N_TIMED = 6  # batches
 SCORING_SHARE = 0.1  # of the time, for scoring between the first and the last epoch
 RESERVE = 0.04  # of the time, for what takes longer than expected
-FORWARD_SHARE = 0.35  # what decoding takes a piece, of what training takes
+DECODING = 1.3  # what decoding takes, of what encoding alone takes
 QUICK = 0.9  # the threshold of re-encoding with which graph models of sentences are scored between epochs
 QUICK_SHARE = 0.35  # what that takes at most, of exact decoding
 MIN_SCORED = 200  # sentences
@@ -68,12 +68,13 @@ def plan(
     model: ModelConfig,
     *,
     seconds_a_piece: float,
+    encoding_seconds: float,
     seconds_left: float | None,
 ) -> Plan:
-    """The plan for a time limit, or for the number of epochs in the config."""
+    """The plan for a time limit, or for the number of epochs in the config; `encoding_seconds`, too, are for a piece."""
     train = sampler.train
     dev_pieces = np.array([encoded_pieces(features, model) for features in dev])
-    score_seconds = float(dev_pieces.sum()) * seconds_a_piece * FORWARD_SHARE
+    score_seconds = float(dev_pieces.sum()) * encoding_seconds * DECODING
     is_quick = seconds_left is not None and model.graph_input and model.input == "sentence"
     quick_share = QUICK_SHARE if is_quick else 1.0
     epoch_seconds = float(sampler.costs.sum()) * seconds_a_piece
