@@ -379,6 +379,24 @@ def test_claims_and_the_table(clone: Path) -> None:
     assert "toy.svg" not in page(plans, places)
 
 
+def test_averages_are_over_what_all_models_have(clone: Path) -> None:
+    plans = clone / "experiments" / "toy"
+    rows = {f"{language}-{variant}": (language, variant) for variant in ("sent", "sent-g2g") for language in ("x", "y")}
+    (plans / "table.toml").write_text(
+        f'title = "Toy"\nsource = "Nothing"\naverage = true\nrows = {json.dumps(list(rows))}\n'
+    )
+    for name, (language, variant) in rows.items():
+        (plans / f"{name}.toml").write_text(
+            f'title = "{language}"\nsection = "{variant}"\nvariant = "{variant}"\npublished.dev.las = {len(name) * 9}\n'
+        )
+    places = Places.find()
+    for name, right in (("x-sent", 5), ("y-sent", 9), ("x-sent-g2g", 6)):
+        put(places, name, 1, {"dev": [right] * 3, "test": [right] * 3})
+    text = page(Plans.read(places.experiments, "toy"), places).replace("\u00a0", " ")
+    averages = [line.split(" | ")[1:3] for line in text.splitlines() if line.startswith("| average of the 1 ")]
+    assert averages == [["0.00 / 50.00", "– / 54.00"], ["0.00 / 60.00", "– / 90.00"]]
+
+
 def test_a_clone_is_needed(tmp_path: Path) -> None:
     assert Places.find(start=tmp_path).root == ROOT  # the one that this package is run from
     with pytest.raises(DataError, match="no table"):

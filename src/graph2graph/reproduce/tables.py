@@ -119,7 +119,7 @@ def _section(title: str, some: Sequence[Line], lines: Mapping[str, Line], plans:
     header += ["dev LAS by seed", "core minutes", *(["treebank"] if treebanks else [])]
     rows = [_cells(line, lines, plans, compares=compares) for line in some]
     if plans.table.average:
-        rows.append(_average(some, len(header)))
+        rows.append(_average(some, _in_all_sections(lines), len(header)))
     notes = [
         "RER: relative error reduction in LAS on dev, (LAS − LAS of the other) / (100 − LAS of the other), ours over the seeds "
         "that both rows have."
@@ -151,10 +151,19 @@ def _treebanks(plans: Plans) -> dict[str, str]:
     return {row: f"{name}: {notes[name]}" if notes.get(name) else name for row, name in names.items()}
 
 
-def _average(some: Sequence[Line], width: int) -> list[str]:
-    """Over the rows that were run, ours and the paper's."""
-    run = [line for line in some if line.results]
-    cells = [f"average of these {len(run)}" if run else "average"]
+def _in_all_sections(lines: Mapping[str, Line]) -> set[str]:
+    """The titles whose rows have been run in every section, so that averages compare."""
+    run: dict[str, set[str]] = {line.row.section: set() for line in lines.values()}
+    for line in lines.values():
+        if line.results:
+            run[line.row.section].add(line.row.title)
+    return set.intersection(*run.values())
+
+
+def _average(some: Sequence[Line], wanted: Collection[str], width: int) -> list[str]:
+    """Over the rows with the wanted titles, ours and the paper's."""
+    run = [line for line in some if line.row.title in wanted]
+    cells = [f"average of the {len(run)} that all models have" if run else "average"]
     for split in SPLITS:
         for whose in ([line.ours(split) for line in run], [line.theirs(split) for line in run]):
             values = [[getattr(one, key) for one in whose] for key in ("uas", "las")]
