@@ -64,7 +64,7 @@ def pairs(
         least, most = min(map(min, values)), max(map(max, values))
         axis.set_xlim(min(1.3 * least, -linear / 2), max(1.3 * most, linear / 2))
         axis.set_yticks(list(places), list(rows), fontsize=9)
-        axis.invert_yaxis()
+        axis.set_ylim(len(rows) - 0.5, -0.5)  # the first row on top
         axis.set_xlabel(unit)
         axis.grid(axis="x", color="#dddddd", linewidth=0.7)
         axis.set_axisbelow(True)
