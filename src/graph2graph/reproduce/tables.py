@@ -70,7 +70,11 @@ def page(plans: Plans, places: Places) -> str:
     sections: dict[str, list[Line]] = {}
     for line in lines.values():
         sections.setdefault(line.row.section, []).append(line)
-    parts += [_section(title, some, lines, plans) for title, some in sections.items()]
+    treebanks = [_treebanks(plans)] + [{}] * (len(sections) - 1)  # said once
+    parts += [
+        _section(title, some, lines, plans, known)
+        for (title, some), known in zip(sections.items(), treebanks, strict=True)
+    ]
     if gains(lines):
         file = places.page(plans.name, plans.label, ".svg").name
         parts += ["## Relative error reductions", f"![Relative error reductions, ours beside the paper's]({file})"]
@@ -111,13 +115,14 @@ def picture(plans: Plans, places: Places) -> str | None:
     return figures.pairs(unit, names, series)["svg"].decode()
 
 
-def _section(title: str, some: Sequence[Line], lines: Mapping[str, Line], plans: Plans) -> str:
+def _section(
+    title: str, some: Sequence[Line], lines: Mapping[str, Line], plans: Plans, treebanks: Mapping[str, str]
+) -> str:
     compares = any(line.against for line in some)
-    treebanks = _treebanks(plans)
     header = ["", *(f"{split}, {whose}" for split in SPLITS for whose in ("here", "paper"))]
     header += ["against", "RER here", "RER paper"] if compares else []
     header += ["dev LAS by seed", "core minutes", *(["treebank"] if treebanks else [])]
-    rows = [_cells(line, lines, plans, compares=compares) for line in some]
+    rows = [_cells(line, lines, treebanks, compares=compares) for line in some]
     if plans.table.average:
         rows.append(_average(some, _in_all_sections(lines), len(header)))
     notes = [
@@ -127,17 +132,18 @@ def _section(title: str, some: Sequence[Line], lines: Mapping[str, Line], plans:
     return Table(plans.name, title or "Scores", header, rows, " ".join(notes)).markdown()
 
 
-def _cells(line: Line, lines: Mapping[str, Line], plans: Plans, *, compares: bool) -> list[str]:
+def _cells(line: Line, lines: Mapping[str, Line], treebanks: Mapping[str, str], *, compares: bool) -> list[str]:
     cells = [line.row.title]
     for split in SPLITS:
         cells += [_figures(line.ours(split)), _figures(line.theirs(split))]
     if compares:
-        cells.append(titles(line.row, lines[line.against].row)[1] if line.against else "")
+        other = lines[line.against].row if line.against else None
+        same = other is not None and other.title == line.row.title
+        cells.append("" if other is None else other.section if same else other.title)
         cells += [_percent(reduction(line, lines, ours=ours)) for ours in (True, False)]
     cells.append(", ".join(f"{one['dev']['las']:.2f}" for one in line.results.values()))
     minutes = [one["seconds"] * one["threads"] / 60 for one in line.results.values()]
     cells.append(f"{mean(minutes):.0f}" if minutes else "")
-    treebanks = _treebanks(plans)
     return [*cells, treebanks.get(line.name, "")] if treebanks else cells
 
 
