@@ -381,20 +381,27 @@ def test_claims_and_the_table(clone: Path) -> None:
 
 def test_averages_are_over_what_all_models_have(clone: Path) -> None:
     plans = clone / "experiments" / "toy"
-    rows = {f"{language}-{variant}": (language, variant) for variant in ("sent", "sent-g2g") for language in ("x", "y")}
+    variants, languages = ("sent", "sent-g2g"), ("x", "y", "extra")
+    rows = {f"{language}-{variant}": (language, variant) for variant in variants for language in languages}
     (plans / "table.toml").write_text(
         f'title = "Toy"\nsource = "Nothing"\naverage = true\nrows = {json.dumps(list(rows))}\n'
     )
     for name, (language, variant) in rows.items():
         (plans / f"{name}.toml").write_text(
-            f'title = "{language}"\nsection = "{variant}"\nvariant = "{variant}"\npublished.dev.las = {len(name) * 9}\n'
+            f'title = "{language}"\nsection = "{variant}"\nvariant = "{variant}"\ntreebank = "{language}_bank"\n'
+            + (f'against = "{language}-sent"\n' if variant == "sent-g2g" else "")
+            + ('only = "cpu"' if language == "extra" else f"published.dev.las = {len(name) * 9}\n")
         )
     places = Places.find()
-    for name, right in (("x-sent", 5), ("y-sent", 9), ("x-sent-g2g", 6)):
+    for name, right in (("x-sent", 5), ("y-sent", 9), ("x-sent-g2g", 6), ("extra-sent", 9), ("extra-sent-g2g", 9)):
         put(places, name, 1, {"dev": [right] * 3, "test": [right] * 3})
     text = page(Plans.read(places.experiments, "toy"), places).replace("\u00a0", " ")
     averages = [line.split(" | ")[1:3] for line in text.splitlines() if line.startswith("| average of the 1 ")]
-    assert averages == [["0.00 / 50.00", "– / 54.00"], ["0.00 / 60.00", "– / 90.00"]]
+    assert averages == [["0.00 / 50.00", "– / 54.00"], ["0.00 / 60.00", "– / 90.00"]]  # a row of our own is not in it
+    first, second = text.split("## sent-g2g")
+    assert first.count("x_bank") == 1
+    assert "_bank" not in second  # said once
+    assert "| sent | +20.0 % | +78.3 % |" in second  # the same title: what differs is the section
 
 
 def test_a_clone_is_needed(tmp_path: Path) -> None:

@@ -158,10 +158,10 @@ def _treebanks(plans: Plans) -> dict[str, str]:
 
 
 def _in_all_sections(lines: Mapping[str, Line]) -> set[str]:
-    """The titles whose rows have been run in every section, so that averages compare."""
+    """The titles whose rows have been run in every section, so that averages compare; the paper's rows only."""
     run: dict[str, set[str]] = {line.row.section: set() for line in lines.values()}
     for line in lines.values():
-        if line.results:
+        if line.results and line.row.only is None:
             run[line.row.section].add(line.row.title)
     return set.intersection(*run.values())
 
