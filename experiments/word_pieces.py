@@ -60,21 +60,27 @@ def language(title: str, dev: Path, state: Path, sent: Path) -> dict[str, Any]:
 
 def table(rows: list[dict[str, Any]]) -> Table:
     """As Markdown."""
-    header = ["", "words of several pieces"]
-    header += [f"{kind}: {name}" for kind in ("one piece", "several") for name in (STATE, SENT, "gain")]
-    header += ["gain on several − gain on one", "95 %"]
+    header = [
+        "",
+        "words of several pieces",
+        "LAS, one piece",
+        "gain",
+        "LAS, several",
+        "gain",
+        "difference of the gains",
+    ]
     lines = []
     for row in rows:
         gains, cells = [], [row["language"], f"{row['several_pieces']:.0f} %"]
         for scores in row["las"].values():
             gains.append(scores[SENT] - scores[STATE])
-            cells += [*(f"{value:.1f}" for value in scores.values()), f"{gains[-1]:+.1f}"]
+            cells += [" / ".join(f"{value:.1f}" for value in scores.values()), f"{gains[-1]:+.1f}"]
         interval = " to ".join(f"{value:+.1f}" for value in row["interval"])
-        lines.append([*cells, f"{gains[1] - gains[0]:+.1f}", interval])
+        lines.append([*cells, f"{gains[1] - gains[0]:+.1f} ({interval})"])
     note = (
-        "LAS on dev of the models of [the UD table](ud.md): on words that the encoder has one piece for, and on those of "
-        f"several, of which {STATE} reads the first only. Such words are the rare ones, too. 95 %: by bootstrap over "
-        "sentences. Made by `python experiments/word_pieces.py`."
+        f"LAS on dev of the models of [the UD table](ud.md), {STATE} / {SENT}: on words that the encoder has one piece for, "
+        f"and on those of several, of which {STATE} reads the first only. Such words are the rare ones, too. In brackets: "
+        "95 % of the draws of a bootstrap over sentences. Made by `python experiments/word_pieces.py`."
     )
     return Table("word-pieces", "Words of several pieces", header, lines, note)
 

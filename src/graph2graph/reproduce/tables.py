@@ -118,33 +118,46 @@ def picture(plans: Plans, places: Places) -> str | None:
 def _section(
     title: str, some: Sequence[Line], lines: Mapping[str, Line], plans: Plans, treebanks: Mapping[str, str]
 ) -> str:
-    compares = any(line.against for line in some)
-    header = ["", *(f"{split}, {whose}" for split in SPLITS for whose in ("here", "paper"))]
-    header += ["against", "RER here", "RER paper"] if compares else []
-    header += ["dev LAS by seed", "core minutes", *(["treebank"] if treebanks else [])]
-    rows = [_cells(line, lines, treebanks, compares=compares) for line in some]
-    if plans.table.average:
-        rows.append(_average(some, _in_all_sections(lines), len(header)))
-    notes = [
-        "RER: relative error reduction in LAS on dev, (LAS − LAS of the other) / (100 − LAS of the other), ours over the seeds "
-        "that both rows have."
-    ] * compares
-    return Table(plans.name, title or "Scores", header, rows, " ".join(notes)).markdown()
-
-
-def _cells(line: Line, lines: Mapping[str, Line], treebanks: Mapping[str, str], *, compares: bool) -> list[str]:
-    cells = [line.row.title]
+    columns = {"": [line.row.title for line in some]}
     for split in SPLITS:
-        cells += [_figures(line.ours(split)), _figures(line.theirs(split))]
-    if compares:
-        other = lines[line.against].row if line.against else None
-        same = other is not None and other.title == line.row.title
-        cells.append("" if other is None else other.section if same else other.title)
-        cells += [_percent(reduction(line, lines, ours=ours)) for ours in (True, False)]
-    cells.append(", ".join(f"{one['dev']['las']:.2f}" for one in line.results.values()))
+        columns[f"{split}, here"] = [_figures(line.ours(split)) for line in some]
+        columns[f"{split}, paper"] = [_figures(line.theirs(split)) for line in some]
+    note = ""
+    others = [_other(line, lines) for line in some]
+    if any(others):
+        note = "RER: relative error reduction in LAS on dev, (LAS − LAS of the other) / (100 − LAS of the other), ours over "
+        note += "the seeds that both rows have"
+        if len(set(others)) == 1:
+            note += f"; the other is {others[0]}"
+        else:
+            columns["against"] = others
+        for whose in ("here", "paper"):
+            columns[f"RER {whose}"] = [_percent(reduction(line, lines, ours=whose == "here")) for line in some]
+        note += "."
+    if any(len(line.results) > 1 for line in lines.values()):
+        columns["dev LAS by seed"] = [
+            ", ".join(f"{one['dev']['las']:.2f}" for one in line.results.values()) for line in some
+        ]
+    columns["core minutes"] = [_minutes(line) for line in some]
+    if treebanks:
+        columns["treebank"] = [treebanks.get(line.name, "") for line in some]
+    rows = [list(row) for row in zip(*columns.values(), strict=True)]
+    if plans.table.average:
+        rows.append(_average(some, _in_all_sections(lines), len(columns)))
+    return Table(plans.name, title or "Scores", list(columns), rows, note).markdown()
+
+
+def _other(line: Line, lines: Mapping[str, Line]) -> str:
+    """What a row is compared with: its title or, where that is the same, its section."""
+    if not line.against:
+        return ""
+    other = lines[line.against].row
+    return other.section if other.title == line.row.title else other.title
+
+
+def _minutes(line: Line) -> str:
     minutes = [one["seconds"] * one["threads"] / 60 for one in line.results.values()]
-    cells.append(f"{mean(minutes):.0f}" if minutes else "")
-    return [*cells, treebanks.get(line.name, "")] if treebanks else cells
+    return f"{mean(minutes):.0f}" if minutes else ""
 
 
 def _treebanks(plans: Plans) -> dict[str, str]:
