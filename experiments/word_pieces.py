@@ -3,9 +3,11 @@
     python experiments/word_pieces.py
 
 Needs what `g2g reproduce ud` leaves in runs/reproduce/ud/cpu/: the word pieces of each model, and what it parsed of dev. Writes
-experiments/results/word-pieces.json and docs/tables/word-pieces.md.
+experiments/results/word-pieces.json and docs/tables/word-pieces.md; languages whose runs are not here stay there as they were.
 """
 
+import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -26,10 +28,11 @@ Words = npt.NDArray[np.bool_]
 
 def right(gold: conllu.Sentence, system: conllu.Sentence) -> Words:
     """Which words have the right head and label, subtypes stripped."""
-    labels = zip(gold.deprels, system.deprels, strict=True)
-    heads = zip(gold.heads, system.heads, strict=True)
-    same = [one.split(":")[0] == other.split(":")[0] for one, other in labels]
-    return np.array([label and one == other for label, (one, other) in zip(same, heads, strict=True)])
+    ours, theirs = (
+        [(head, label.partition(":")[0]) for head, label in zip(one.heads, one.deprels, strict=True)]
+        for one in (gold, system)
+    )
+    return np.array([one == other for one, other in zip(ours, theirs, strict=True)])
 
 
 def language(title: str, dev: Path, state: Path, sent: Path) -> dict[str, Any]:
@@ -93,13 +96,20 @@ def main() -> None:
     def parsed(run: Run) -> bool:
         return (places.run(run) / "dev.conllu").is_file()
 
-    rows = []
+    found = {}
     for name, row in plans.rows.items():
         runs = [plans.run(one, 1) for one in (plans.against(name), name) if one]
         if len(runs) == 2 and all(map(parsed, runs)):
-            rows.append(language(row.title, places.files(runs[0])["dev"], *map(places.run, runs)))
+            found[row.title] = language(row.title, places.files(runs[0])["dev"], *map(places.run, runs))
+    if not found:
+        sys.exit(
+            f"no language has both its runs in {places.root / 'runs/reproduce/ud/cpu'}: g2g reproduce ud makes them"
+        )
+    path = places.experiments / "results" / "word-pieces.json"
+    known = {row["language"]: row for row in json.loads(path.read_text())} if path.is_file() else {}
+    rows = sorted((known | found).values(), key=lambda row: str(row["language"]))
     page = table(rows).markdown().replace("## ", "# ", 1)
-    write_json(places.experiments / "results" / "word-pieces.json", rows)
+    write_json(path, rows)
     write_text(places.root / "docs/tables/word-pieces.md", page)
     print(page)
 
