@@ -15,6 +15,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+import torch
 
 from conftest import ROOT, Result
 from graph2graph import conllu, scoring
@@ -193,12 +194,14 @@ def test_killed_and_restarted_it_goes_on(clone: Path, g2g: Callable[..., Result]
     assert result["other_scorers"]["include"]["test"]["uas"] == round(scoring.score(gold, parsed).uas, 2)
     assert right_words(result, "test").sum() == scores.metrics["LAS"].correct
     assert result["command"].split()[1:4] == ["g2g", "train", "$G2G_TREEBANKS/toy/train.conllu"]
+    assert result["instructions"] == torch.backends.cpu.get_cpu_capability()
     assert str(clone) not in json.dumps(result)
     assert result["config"]["train"]["seed"] == result["seed"] == 1
     assert result["seconds"] > 0
     table = (clone / "docs" / "tables" / "toy.md").read_text().replace("\u00a0", " ")
     assert f"{result['dev']['uas']:.2f} / {result['dev']['las']:.2f}" in table
     assert "+50.0 %" in table  # of the paper, 95 against 90
+    assert f"| {result['epochs']:.1f} |" in table
     again = g2g("reproduce", "toy", "--rows", "graph")  # nothing is left to do
     assert (again.code, again.err) == (0, "")
     assert "1 of 1 runs done" in again.out
@@ -324,7 +327,7 @@ def result_with(right: dict[str, list[int]], n_words: int = 10) -> dict[str, Any
         for split, some in right.items()
     }
     words = {split: " ".join(map(str, some)) for split, some in right.items()}
-    return scores | {"right_words": words, "seconds": 60, "threads": 2}
+    return scores | {"right_words": words, "seconds": 60, "threads": 2, "epochs": 3.0}
 
 
 def put(places: Places, row: str, seed: int, right: dict[str, list[int]]) -> None:

@@ -35,6 +35,8 @@ def collect(
     run: Run, begun: Begun, places: Places, scorers: list[Punct], parse_seconds: dict[str, float]
 ) -> dict[str, Any]:
     """The result of a run that is trained and has parsed both splits."""
+    import torch
+
     directory, files = places.run(run), places.files(run)
     state = read_json(directory / "run.json")
     scores: dict[str, dict[str, Any]] = {punct: {} for punct in scorers}
@@ -63,6 +65,7 @@ def collect(
         "command": begun.shown,
         "finished": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()),
         "versions": {"graph2graph": __version__} | {name: version(name) for name in ("torch", "tokenizers", "numpy")},
+        "instructions": torch.backends.cpu.get_cpu_capability(),  # how much fits into the minutes depends on them
         "plan": run.plan,
         "config": read_json(directory / "config.json"),
         "right_words": right,  # with head and label, of each sentence in turn

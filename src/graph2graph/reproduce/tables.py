@@ -138,7 +138,10 @@ def _section(
         columns["dev LAS by seed"] = [
             ", ".join(f"{one['dev']['las']:.2f}" for one in line.results.values()) for line in some
         ]
-    columns["core minutes"] = [_minutes(line) for line in some]
+    columns["core minutes"] = [
+        _mean([one["seconds"] * one["threads"] / 60 for one in line.results.values()], 0) for line in some
+    ]
+    columns["epochs"] = [_mean([one["epochs"] for one in line.results.values()], 1) for line in some]
     if treebanks:
         columns["treebank"] = [treebanks.get(line.name, "") for line in some]
     rows = [list(row) for row in zip(*columns.values(), strict=True)]
@@ -155,9 +158,8 @@ def _other(line: Line, lines: Mapping[str, Line]) -> str:
     return other.section if other.title == line.row.title else other.title
 
 
-def _minutes(line: Line) -> str:
-    minutes = [one["seconds"] * one["threads"] / 60 for one in line.results.values()]
-    return f"{mean(minutes):.0f}" if minutes else ""
+def _mean(values: Sequence[float], n_digits: int) -> str:
+    return f"{mean(values):.{n_digits}f}" if values else ""
 
 
 def _treebanks(plans: Plans) -> dict[str, str]:
