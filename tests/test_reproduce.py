@@ -201,7 +201,7 @@ def test_killed_and_restarted_it_goes_on(clone: Path, g2g: Callable[..., Result]
     table = (clone / "docs" / "tables" / "toy.md").read_text().replace("\u00a0", " ")
     assert f"{result['dev']['uas']:.2f} / {result['dev']['las']:.2f}" in table
     assert "+50.0 %" in table  # of the paper, 95 against 90
-    assert f"| {result['epochs']:.1f} |" in table
+    assert f"/ {result['epochs']:.1f} |" in table
     again = g2g("reproduce", "toy", "--rows", "graph")  # nothing is left to do
     assert (again.code, again.err) == (0, "")
     assert "1 of 1 runs done" in again.out

@@ -138,10 +138,7 @@ def _section(
         columns["dev LAS by seed"] = [
             ", ".join(f"{one['dev']['las']:.2f}" for one in line.results.values()) for line in some
         ]
-    columns["core minutes"] = [
-        _mean([one["seconds"] * one["threads"] / 60 for one in line.results.values()], 0) for line in some
-    ]
-    columns["epochs"] = [_mean([one["epochs"] for one in line.results.values()], 1) for line in some]
+    columns["core min / epochs"] = [_length(line) for line in some]
     if treebanks:
         columns["treebank"] = [treebanks.get(line.name, "") for line in some]
     rows = [list(row) for row in zip(*columns.values(), strict=True)]
@@ -158,8 +155,11 @@ def _other(line: Line, lines: Mapping[str, Line]) -> str:
     return other.section if other.title == line.row.title else other.title
 
 
-def _mean(values: Sequence[float], n_digits: int) -> str:
-    return f"{mean(values):.{n_digits}f}" if values else ""
+def _length(line: Line) -> str:
+    if not line.results:
+        return ""
+    minutes = mean(one["seconds"] * one["threads"] / 60 for one in line.results.values())
+    return f"{minutes:.0f} / {mean(one['epochs'] for one in line.results.values()):.1f}"
 
 
 def _treebanks(plans: Plans) -> dict[str, str]:
