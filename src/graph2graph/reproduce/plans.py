@@ -46,6 +46,7 @@ class Change(_Plan):
     encoder: str | None = None
     treebank: str | None = None
     seeds: list[int] | None = None
+    minutes: float | None = None  # instead of the profile's; 0: as many epochs as the settings say
     against: str | None = None
     settings: Settings = {}
 
@@ -204,7 +205,7 @@ class Plans:
             variant=row.variant,
             treebank=change.treebank or row.treebank or profile.treebank or "",
             encoder=encoder,
-            minutes=profile.minutes if self.minutes is None else self.minutes,
+            minutes=next((m for m in (self.minutes, change.minutes, profile.minutes) if m is not None), None) or None,
             settings=merged(*parts, row.settings, change.settings, {"train": {"seed": seed}}),
             gpu=profile.gpu,
             dev_sentences=profile.dev_sentences,
