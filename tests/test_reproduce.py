@@ -76,7 +76,11 @@ def test_all_plans_can_be_read(profile: Any) -> None:
     for name in tables(EXPERIMENTS):
         plans = Plans.read(EXPERIMENTS, name, profile)
         assert plans.runs()
-        assert len({run.minutes for run in plans.runs()}) == 1  # equal budgets within a table
+        own = {run.row for run in plans.runs() if run.minutes is None} if plans.profile.minutes else set()
+        assert own == (
+            {"sent-two"} if (name, profile) == ("english-mpnet", "cpu") else set()
+        )  # as many steps as another
+        assert len({run.minutes for run in plans.runs() if run.row not in own}) == 1  # equal budgets within a table
         files = {path.stem for path in (EXPERIMENTS / name).glob("*.toml")} - {"table", "cpu", "paper"}
         assert files == set(plans.table.rows)
     assert claims.comparisons(claims.read(EXPERIMENTS), Places.find(start=ROOT), profile)
@@ -293,6 +297,19 @@ def test_a_changed_row_is_not_taken_for_done(clone: Path, g2g: Callable[..., Res
     (clone / "experiments" / "toy" / "sent.toml").write_text(FILES["sent.toml"] + "settings.train.epochs = 3\n")
     [row] = json.loads(g2g("reproduce", "toy", "--rows", "sent", "--dry-run", "--json").out)
     assert row["state"] == "outdated"
+
+
+def test_a_row_may_have_a_budget_of_its_own(clone: Path, g2g: Callable[..., Result]) -> None:
+    directory = clone / "experiments" / "toy"
+    (directory / "cpu.toml").write_text("minutes = 5\n" + FILES["cpu.toml"])
+    (directory / "graph.toml").write_text(FILES["graph.toml"] + "cpu.minutes = 0\ncpu.settings.train.epochs = 3\n")
+    plans = Plans.read(clone / "experiments", "toy")
+    assert [plans.run(row, 1).minutes for row in ("sent", "graph")] == [5, None]
+    assert plans.run("graph", 1).config.train.epochs == 3
+    assert Plans.read(clone / "experiments", "toy", minutes=2).run("graph", 1).minutes == 2  # --minutes is for all
+    shown = g2g("reproduce", "toy", "--rows", "graph", "--dry-run").out
+    assert "3 epochs" in shown
+    assert "0 of 1 runs done; the rest: unknown" in shown
 
 
 def test_without_a_development_file_the_end_of_train_is_held_out(clone: Path) -> None:

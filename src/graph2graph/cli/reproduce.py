@@ -145,15 +145,19 @@ def _show(states: "list[tuple[Run, State]]", plans: "Plans") -> None:
         for run, state in by_row.get(name, []):
             epochs = f"{run.config.train.epochs} epochs"
             budget = epochs if run.minutes is None else f"{run.minutes:g} min"
-            table.add_row(name, run.title, str(run.seed), str(state), budget, _time(state.minutes))
+            table.add_row(name, run.title, str(run.seed), str(state), budget, _expected([state]))
     n_done = sum(state.kind == "done" for _, state in states)
-    total = sum(state.minutes for _, state in states if state.is_to_be_run)
-    table.caption = f"{n_done} of {len(states)} runs done; the rest: {_time(total) or 'nothing'}"
+    rest = _expected([state for _, state in states if state.is_to_be_run])
+    table.caption = f"{n_done} of {len(states)} runs done; the rest: {rest or 'nothing'}"
     Console(width=None if Console().is_terminal else 160).print(table)
 
 
-def _time(minutes: float) -> str:
-    return "" if not minutes else f"{minutes:.0f} min" if minutes < 100 else f"{minutes / 60:.1f} h"
+def _expected(states: "list[State]") -> str:
+    """The time that these runs will take; unknown, where epochs are the budget and the paper has no figure."""
+    minutes = sum(state.minutes for state in states)
+    if minutes:
+        return f"{minutes:.0f} min" if minutes < 100 else f"{minutes / 60:.1f} h"
+    return "unknown" if any(state.is_to_be_run for state in states) else ""
 
 
 def _claims(places: "Places", profile: ProfileChoice, minutes: float | None, *, as_json: bool, write: bool) -> None:
