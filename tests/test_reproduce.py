@@ -422,7 +422,7 @@ def test_averages_are_over_what_all_models_have(clone: Path) -> None:
     assert first.count("x_bank") == 1
     assert "_bank" not in second  # said once
     assert "| +20.0 % | +78.3 % |" in second
-    assert "the other is sent." in second  # the same title: what differs is the section, and is said once
+    assert "The other is sent." in second  # the same title: what differs is the section, and is said once
     assert "against" not in text
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import compress
 from statistics import mean
 from typing import Any, NamedTuple
 
@@ -18,6 +19,10 @@ PUNCTUATION = {
     "unicode": "Punctuation is left out by its Unicode class, as in the CoNLL-X scorer (eval.pl), which the paper used here.",
     "ptb": "Punctuation is left out by its Penn tag.",
 }
+RER = (
+    "RER: relative error reduction in LAS on dev, (LAS − LAS of the other) / (100 − LAS of the other), ours over the seeds "
+    "that both rows have."
+)
 
 
 @dataclass(frozen=True)
@@ -67,6 +72,8 @@ def page(plans: Plans, places: Places) -> str:
         f"{PUNCTUATION[table.scorers[0]]} Cells are UAS / LAS. Made by `{command}`; the result of each run, with settings "
         f"and command, is in `experiments/results/{plans.name}/{plans.label}/`."
     )
+    if any(line.against for line in lines.values()):
+        parts.append(RER)
     sections: dict[str, list[Line]] = {}
     for line in lines.values():
         sections.setdefault(line.row.section, []).append(line)
@@ -125,26 +132,25 @@ def _section(
     note = ""
     others = [_other(line, lines) for line in some]
     if any(others):
-        note = "RER: relative error reduction in LAS on dev, (LAS − LAS of the other) / (100 − LAS of the other), ours over "
-        note += "the seeds that both rows have"
         if len(set(others)) == 1:
-            note += f"; the other is {others[0]}"
+            note = f"The other is {others[0]}."
         else:
             columns["against"] = others
         for whose in ("here", "paper"):
             columns[f"RER {whose}"] = [_percent(reduction(line, lines, ours=whose == "here")) for line in some]
-        note += "."
     if any(len(line.results) > 1 for line in lines.values()):
-        columns["dev LAS by seed"] = [
-            ", ".join(f"{one['dev']['las']:.2f}" for one in line.results.values()) for line in some
-        ]
-    columns["core min / epochs"] = [_length(line) for line in some]
+        columns["seed: dev LAS (epochs)"] = [_by_seed(line) for line in some]
+        columns["core min"] = [_minutes(line) for line in some]
+    else:
+        columns["core min / epochs"] = [_length(line) for line in some]
     if treebanks:
         columns["treebank"] = [treebanks.get(line.name, "") for line in some]
     rows = [list(row) for row in zip(*columns.values(), strict=True)]
     if plans.table.average:
         rows.append(_average(some, _in_all_sections(lines), len(columns)))
-    return Table(plans.name, title or "Scores", list(columns), rows, note).markdown()
+    telling = [n == 0 or any(row[n] not in ("", "–") for row in rows) for n in range(len(columns))]
+    header, *rows = (list(compress(row, telling)) for row in (columns, *rows))
+    return Table(plans.name, title or "Scores", header, rows, note).markdown()
 
 
 def _other(line: Line, lines: Mapping[str, Line]) -> str:
@@ -155,11 +161,20 @@ def _other(line: Line, lines: Mapping[str, Line]) -> str:
     return other.section if other.title == line.row.title else other.title
 
 
+def _by_seed(line: Line) -> str:
+    """Epochs too: how many fit into the minutes depends on the machine, which seeds need not share."""
+    found = line.results.items()
+    return ", ".join(f"{seed}:{NBSP}{one['dev']['las']:.2f}{NBSP}({one['epochs']:.1f})" for seed, one in found)
+
+
+def _minutes(line: Line) -> str:
+    found = line.results.values()
+    return f"{mean(one['seconds'] * one['threads'] / 60 for one in found):.0f}" if found else ""
+
+
 def _length(line: Line) -> str:
-    if not line.results:
-        return ""
-    minutes = mean(one["seconds"] * one["threads"] / 60 for one in line.results.values())
-    return f"{minutes:.0f} / {mean(one['epochs'] for one in line.results.values()):.1f}"
+    found = line.results.values()
+    return f"{_minutes(line)} / {mean(one['epochs'] for one in found):.1f}" if found else ""
 
 
 def _treebanks(plans: Plans) -> dict[str, str]:
