@@ -382,6 +382,8 @@ def test_claims_and_the_table(clone: Path) -> None:
     texts = {"".join(one.itertext()) for one in ElementTree.fromstring(svg).iter() if one.tag.endswith("}text")}
     assert {"B", "against A", "here", "paper"} <= texts
     assert "(toy.svg)" in page(plans, places)
+    by_seed = [f"{seed}: {one['dev']['las']:.2f} (3.0)" for seed, one in lines["graph"].results.items()]
+    assert f"| B | {', '.join(by_seed)} | 2 |" in page(plans, places).replace("\u00a0", " ")
     assert "order differs" not in page(plans, places)
     put(places, "graph", 1, {"dev": [0] * 60, "test": [0] * 60})
     assert "order differs" in page(plans, places)

@@ -86,6 +86,8 @@ def page(plans: Plans, places: Places) -> str:
         file = places.page(plans.name, plans.label, ".svg").name
         parts += ["## Relative error reductions", f"![Relative error reductions, ours beside the paper's]({file})"]
     parts += _orderings(lines)
+    if _several_seeds(lines):
+        parts.append(_seeds(lines))
     return "\n\n".join(part.strip() for part in parts if part.strip()) + "\n"
 
 
@@ -138,10 +140,7 @@ def _section(
             columns["against"] = others
         for whose in ("here", "paper"):
             columns[f"RER {whose}"] = [_percent(reduction(line, lines, ours=whose == "here")) for line in some]
-    if any(len(line.results) > 1 for line in lines.values()):
-        columns["seed: dev LAS (epochs)"] = [_by_seed(line) for line in some]
-        columns["core min"] = [_minutes(line) for line in some]
-    else:
+    if not _several_seeds(lines):
         columns["core min / epochs"] = [_length(line) for line in some]
     if treebanks:
         columns["treebank"] = [treebanks.get(line.name, "") for line in some]
@@ -161,10 +160,22 @@ def _other(line: Line, lines: Mapping[str, Line]) -> str:
     return other.section if other.title == line.row.title else other.title
 
 
-def _by_seed(line: Line) -> str:
-    """Epochs too: how many fit into the minutes depends on the machine, which seeds need not share."""
-    found = line.results.items()
-    return ", ".join(f"{seed}:{NBSP}{one['dev']['las']:.2f}{NBSP}({one['epochs']:.1f})" for seed, one in found)
+def _several_seeds(lines: Mapping[str, Line]) -> bool:
+    return any(len(line.results) > 1 for line in lines.values())
+
+
+def _seeds(lines: Mapping[str, Line]) -> str:
+    """Each run; a row that is shown again, as that of another table, once."""
+    once: dict[str, Line] = {}
+    for line in lines.values():
+        once.setdefault(line.row.same_as or line.name, line)
+    rows = []
+    for line in once.values():
+        found = line.results.items()
+        cell = ", ".join(f"{seed}:{NBSP}{one['dev']['las']:.2f}{NBSP}({one['epochs']:.1f})" for seed, one in found)
+        rows.append([line.row.title, cell, _minutes(line)])
+    note = "How many epochs fit into the minutes depends on the machine, which the seeds of a row need not share."
+    return Table("seeds", "Each seed", ["", "seed: LAS on dev (epochs)", "core min"], rows, note).markdown()
 
 
 def _minutes(line: Line) -> str:
