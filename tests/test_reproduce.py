@@ -291,9 +291,9 @@ def test_mistakes(clone: Path, g2g: Callable[..., Result], tmp_path: Path, monke
 def test_a_changed_row_is_not_taken_for_done(clone: Path, g2g: Callable[..., Result]) -> None:
     places = Places.find()
     run = Plans.read(places.experiments, "toy").run("sent", 1)
-    write_json(places.result("toy", "cpu", run.name), {"plan": run.plan})
+    write_json(places.result("toy", "cpu", run.name), {"plan": run.plan, "seconds": 90, "threads": 2})
     [row] = json.loads(g2g("reproduce", "toy", "--rows", "sent", "--dry-run", "--json").out)
-    assert row["state"] == "done"
+    assert (row["state"], row["detail"]) == ("done", "in 3 core minutes")
     (clone / "experiments" / "toy" / "sent.toml").write_text(FILES["sent.toml"] + "settings.train.epochs = 3\n")
     [row] = json.loads(g2g("reproduce", "toy", "--rows", "sent", "--dry-run", "--json").out)
     assert row["state"] == "outdated"

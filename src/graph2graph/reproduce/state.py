@@ -35,8 +35,9 @@ def state(run: Run, plans: Plans, places: Places) -> State:
     """Where a run stands."""
     path, directory = places.result(run.table, run.profile, run.name), places.run(run)
     if path.exists():
-        if same_plan(read_json(path), run):
-            return State("done", share=1.0)
+        result = read_json(path)
+        if same_plan(result, run):
+            return State("done", f"in {result['seconds'] * result['threads'] / 60:.0f} core minutes", share=1.0)
         return State(
             "outdated", f"the row has been changed since; to run it anew remove {places.shown(path)}", share=1.0
         )
