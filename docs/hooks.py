@@ -1,4 +1,4 @@
-"""What of the site is made from something else: the front page, the command line's reference, the cards of the models."""
+"""Pages of the site that are made from something else: files of the repository's top, the commands, the cards of the models."""
 
 import subprocess
 import sys
@@ -10,11 +10,14 @@ from mkdocs.structure.pages import Page
 
 from graph2graph import catalogue
 
+TOP = {"README.md": "index.md"} | {name: name for name in ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")}
+
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the generated pages."""
-    readme = (Path(config.docs_dir).parent / "README.md").read_text(encoding="utf-8").replace("](docs/", "](")
-    files.append(File.generated(config, "index.md", content=readme))
+    for source, page in TOP.items():
+        content = (Path(config.docs_dir).parent / source).read_text(encoding="utf-8").replace("](docs/", "](")
+        files.append(File.generated(config, page, content=content))
     files.append(File.generated(config, "cli.md", content=_commands()))
     return files
 
