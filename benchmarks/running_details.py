@@ -23,7 +23,7 @@ from graph2graph.analysis.tables import Table
 from graph2graph.config import TITLES, VARIANTS, Config
 from graph2graph.parser import Parser, Vocabulary
 from graph2graph.training.examples import StaleWeights, example
-from graph2graph.training.loss import batch_loss
+from graph2graph.training.loss import batch_loss, sum_of_weights
 from graph2graph.training.optimiser import optimiser
 from graph2graph.training.sampling import Sampler
 from graph2graph.transitions import Action
@@ -64,7 +64,9 @@ def training_seconds(parser: Parser, sentences: list[conllu.Sentence], at_once: 
 
     def step(some: list[int]) -> None:
         drawn = [sampler.draw(number, 0) for number in some]
-        total, weight = batch_loss(model, [one.example for one in drawn], [one.steps for one in drawn], stale=stale)
+        examples, steps = [one.example for one in drawn], [one.steps for one in drawn]
+        total, _ = batch_loss(model, examples, steps, stale=stale)
+        weight = sum_of_weights(model, examples, steps, stale)
         adam.zero_grad(set_to_none=True)
         (total / weight).backward()
         adam.step()

@@ -23,7 +23,7 @@ from graph2graph import conllu
 from graph2graph.config import TITLES, VARIANTS, Config
 from graph2graph.parser import Parser, Vocabulary
 from graph2graph.training.examples import StaleWeights, example
-from graph2graph.training.loss import batch_loss
+from graph2graph.training.loss import batch_loss, sum_of_weights
 from graph2graph.training.optimiser import optimiser
 from graph2graph.training.sampling import Sampler
 from machine import matmul_gflops
@@ -56,9 +56,10 @@ class Steps:
         drawn = [self.sampler.draw(int(number), 0) for number in batch]
         train = self.parser.config.train
         stale = StaleWeights(train.empty_stale_weight, train.stale_weight)
-        total, weight = batch_loss(self.model, [d.example for d in drawn], [d.steps for d in drawn], stale=stale)
+        examples, steps = [d.example for d in drawn], [d.steps for d in drawn]
+        total, _ = batch_loss(self.model, examples, steps, stale=stale)
         self.optimiser.zero_grad(set_to_none=True)
-        (total / weight).backward()
+        (total / sum_of_weights(self.model, examples, steps, stale)).backward()
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
         self.optimiser.step()
         if self.model.config.input == "state":

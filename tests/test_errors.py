@@ -21,7 +21,7 @@ from graph2graph.config import VARIANTS, Config
 from graph2graph.conllu import Sentence
 from graph2graph.parser import Parser, Vocabulary
 from graph2graph.training.examples import example
-from graph2graph.training.loss import batch_loss
+from graph2graph.training.loss import NOT_STALE, batch_loss, sum_of_weights
 from strategies import random_tree, reattached, trees
 
 LABELS = ["nsubj", "obj", "obl", "nmod:poss", "nmod", "punct"]
@@ -148,8 +148,10 @@ def _quick_parser(sentences: list[Sentence]) -> Parser:
     numbers = {label: number for number, label in enumerate(vocabulary.labels)}
     examples = [example(s, parser.featurizer(s), numbers, swap="eager", keep_states=False) for s in sentences]
     optimiser = torch.optim.Adam(parser.model.parameters(), lr=3e-3)
+    steps = [np.zeros(1, dtype=np.int64)] * len(examples)
+    weight = sum_of_weights(parser.model, examples, steps, NOT_STALE)
     for _ in range(25):
-        total, weight = batch_loss(parser.model, examples, [np.zeros(1, dtype=np.int64)] * len(examples))
+        total, _ = batch_loss(parser.model, examples, steps)
         optimiser.zero_grad()
         (total / weight).backward()  # type: ignore[no-untyped-call]
         optimiser.step()

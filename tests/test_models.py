@@ -29,7 +29,7 @@ from graph2graph.models.inputs import sentence_input, state_input
 from graph2graph.models.model import Encodings, ParserModel
 from graph2graph.parser import Parser, Vocabulary
 from graph2graph.training.examples import Example, StaleWeights, example
-from graph2graph.training.loss import batch_loss, decisions_of
+from graph2graph.training.loss import NOT_STALE, batch_loss, decisions_of, sum_of_weights
 from graph2graph.transitions import NO_NODE, Action, State, States
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -92,9 +92,10 @@ def train(parser: Parser, *, rate: float, at_most: int) -> None:
     examples = gold(parser, TOY)
     steps = [np.arange(one.n_steps) for one in examples]
     optimiser = torch.optim.Adam([one for one in parser.model.parameters() if one.requires_grad], lr=rate)
+    weight = sum_of_weights(parser.model, examples, steps, NOT_STALE)
     for step in range(1, at_most + 1):
         parser.model.train()
-        loss, weight = batch_loss(parser.model, examples, steps)
+        loss, _ = batch_loss(parser.model, examples, steps)
         optimiser.zero_grad()
         (loss / weight).backward()  # type: ignore[no-untyped-call]
         optimiser.step()

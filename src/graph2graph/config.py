@@ -123,6 +123,7 @@ class TrainConfig(_Frozen):
 
     epochs: int = Field(10, ge=1)  # a time limit plans the number of steps instead
     batch_pieces: int = Field(1500, ge=1)  # encoded in one step
+    batch_sentences: int = Field(0, ge=0)  # if set, a batch is so many sentences, however many pieces they encode
     states: int = Field(4, ge=0)  # encoded for each sentence of a graph or state model; 0 is all, the paper's way
     empty_share: float = Field(0.3, ge=0, le=1)  # with one state a sentence: how often it is that of the empty graph
     empty_epochs: int = Field(0, ge=0)  # at first, in which a graph model of sentences sees the empty graph only
@@ -132,6 +133,9 @@ class TrainConfig(_Frozen):
     empty_stale_weight: float = Field(1.0, ge=0, le=1)  # the same for the empty graph
     learning_rate: float = Field(3e-4, gt=0)  # of pretrained parameters
     new_learning_rate: float = Field(2e-3, gt=0)  # of what is put on a pretrained encoder
+    graph_learning_rate: float | None = Field(
+        None, gt=0
+    )  # of relation tables and label embeddings; default: as all new ones
     scratch_learning_rate: float = Field(5e-4, gt=0)  # of everything, where the encoder is not pretrained
     composition_learning_rate: float = Field(1e-4, gt=0)  # of composition, which is applied over and over
     one_optimiser: bool = False  # the same rate, `learning_rate`, for all
@@ -148,7 +152,9 @@ class TrainConfig(_Frozen):
     checkpoint_minutes: float = Field(10, ge=0)
     checkpoint_steps: int = Field(0, ge=0)  # if set, checkpoints come after so many steps instead
     seed: int = 1
-    precision: Literal["fp32", "bf16"] = "fp32"  # bf16 on GPUs only
+    precision: Literal["fp32", "bf16"] = (
+        "fp32"  # of the encoder; weights, classifiers, losses and moments are fp32 in any case
+    )
     tensorboard: bool = False
 
 

@@ -38,7 +38,7 @@ class Dropout(nn.Module):
         dropped = max(round(256 * self.p), 1)
         draws = _source.integers(0, 2**64 - 1, -(-x.numel() // 8), dtype=np.uint64, endpoint=True)
         keep = torch.from_numpy(draws.view(np.uint8)[: x.numel()]).view(x.shape) >= dropped
-        return x * torch.where(keep, 256 / (256 - dropped), 0.0)
+        return x * torch.where(keep, 256 / (256 - dropped), 0.0).to(x.dtype)
 
     def extra_repr(self) -> str:
         """The probability."""

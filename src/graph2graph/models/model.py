@@ -124,20 +124,22 @@ class ParserModel(nn.Module):
         vectors: Tensor | None = None,
         owners: IntArray | None = None,
         looks_ahead: bool = False,
+        read: BoolArray | None = None,
     ) -> Encodings:
         """Encode parser states.
 
-        A sentence model reads the features of each state's sentence. A state model reads the vectors of its nodes, [S, m, w],
+        A sentence model reads the features of each state's sentence, and gives the vectors of all words, or of those to be
+        read, [B, m]. A state model reads the vectors of its nodes, [S, m, w],
         where state i belongs to sentence owners[i]: those of `node_vectors`, or the composed ones; and gives the vectors that
         the next decision asks for, or, if it looks ahead, those that any later one does.
         """
         if self.config.input == "sentence":
-            return self._encode_sentences(states, features)
+            return self._encode_sentences(states, features, read)
         assert vectors is not None
         owners = np.arange(len(states)) if owners is None else owners
         return self._encode_states(states, vectors, owners, looks_ahead=looks_ahead)
 
-    def _encode_sentences(self, states: States, features: Sequence[Features]) -> Encodings:
+    def _encode_sentences(self, states: States, features: Sequence[Features], read: BoolArray | None) -> Encodings:
         given = sentence_input(
             features,
             states,
@@ -151,8 +153,15 @@ class ParserModel(nn.Module):
         is_root = torch.zeros(len(x), 1, dtype=torch.bool, device=self.device)
         is_root[self.tensor(given.roots)] = True
         x = torch.where(is_root, self.root, x)
-        x = self.encoder.encode(x, Layout(self.tensor(given.lengths)), graph=self._graph(given.graph))
-        return self._encodings(x, given.places, given.cls_places, len(x))
+        layout, graph = Layout(self.tensor(given.lengths)), self._graph(given.graph)
+        if read is None:
+            x = self.encoder.encode(x, layout, graph=graph)
+            return self._encodings(x, given.places, given.cls_places, len(given.tokens))
+        wanted = given.places[read]
+        x = self.encoder.encode(x, layout, graph=graph, wanted=self.tensor(wanted))
+        places = np.zeros_like(given.places)
+        places[read] = np.arange(len(wanted))
+        return self._encodings(x, places, np.zeros_like(given.cls_places), len(given.tokens))
 
     def _encode_states(
         self, states: States, vectors: Tensor, owners: IntArray, *, looks_ahead: bool = False

@@ -56,21 +56,35 @@ class Example:
         known = self.attached_at < steps[:, None]
         return np.where(known, self.heads, NO_NODE), np.where(known, self.deprels, NO_NODE)
 
+    def state_staleness(self, steps: IntArray) -> IntArray:
+        """How many transitions the state before each of these steps lacks at each decision, [K, T]; negative once taken."""
+        staleness: IntArray = np.arange(self.n_steps) - steps[:, None]
+        return staleness
+
+    def graph_staleness(self, steps: IntArray) -> IntArray:
+        """How many arcs the graph before each of these steps lacks at each decision, [K, T]; negative for earlier graphs."""
+        is_arc = self.labels != NO_NODE
+        n_arcs = np.cumsum(is_arc) - is_arc  # before each step
+        staleness: IntArray = n_arcs - n_arcs[steps][:, None]
+        return staleness
+
     def state_weights(self, steps: IntArray, stale: float) -> FloatArray:
         """What each decision counts in the state before each of these steps, [K, T]: 0 for those already taken."""
-        staleness = np.arange(self.n_steps) - steps[:, None]
+        staleness = self.state_staleness(steps)
         weights: FloatArray = np.power(stale, np.maximum(staleness, 0))
         return np.where(staleness >= 0, weights, 0.0)
 
     def graph_weights(self, steps: IntArray, stale: "StaleWeights") -> FloatArray:
         """What each decision counts on the graph before each of these steps, [K, T]: 0 for those already taken."""
-        is_arc = self.labels != NO_NODE
-        n_arcs = np.cumsum(is_arc) - is_arc  # before each step
-        staleness = n_arcs - n_arcs[steps][:, None]
-        is_empty = ~(self.attached_at < steps[:, None]).any(axis=1)
-        base = np.where(is_empty, stale.empty, stale.other)
+        staleness = self.graph_staleness(steps)
+        base = np.where(self.is_empty_at(steps), stale.empty, stale.other)
         weights: FloatArray = np.power(base[:, None], np.maximum(staleness, 0))
         return np.where(np.arange(self.n_steps) >= steps[:, None], weights, 0.0)
+
+    def is_empty_at(self, steps: IntArray) -> BoolArray:
+        """Whether there is no arc yet before each of these steps, [K]."""
+        is_empty: BoolArray = self.attached_at.min() >= steps
+        return is_empty
 
     def states_at(self, steps: IntArray) -> States:
         """The parser states before these steps; without stack and buffer where those were not kept."""

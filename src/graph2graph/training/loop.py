@@ -26,7 +26,7 @@ from graph2graph.parser import Parser
 from graph2graph.training import checkpoint
 from graph2graph.training.examples import Example, StaleWeights
 from graph2graph.training.exploration import with_detours
-from graph2graph.training.loss import batch_loss, encoded, sum_of_weights
+from graph2graph.training.loss import KINDS, batch_loss, encoded, sum_of_weights
 from graph2graph.training.metrics import Metrics
 from graph2graph.training.optimiser import optimiser, set_rate
 from graph2graph.training.plan import QUICK, Plan, plan, timed
@@ -48,9 +48,16 @@ class TeacherForcing(nn.Module):
         super().__init__()
         self.model, self.config = model, config
 
-    def forward(self, examples: Sequence[Example], steps: Sequence[IntArray]) -> tuple[Tensor, float]:
-        """Sum of losses and sum of weights."""
-        return batch_loss(self.model, examples, steps, stale=stale_weights(self.config), tag_loss=self.config.tag_loss)
+    def forward(self, examples: Sequence[Example], steps: Sequence[IntArray]) -> tuple[Tensor, Tensor]:
+        """Sum of losses, and its parts by the kind of graph."""
+        stale, precision = stale_weights(self.config), self.precision()
+        return batch_loss(self.model, examples, steps, stale=stale, tag_loss=self.config.tag_loss, precision=precision)
+
+    def precision(self) -> AbstractContextManager[Any]:
+        """What the encoder computes in."""
+        if self.config.precision == "fp32":
+            return nullcontext()
+        return torch.autocast(self.model.device.type, dtype=torch.bfloat16)
 
 
 def stale_weights(config: TrainConfig) -> StaleWeights:
@@ -93,7 +100,12 @@ class Trainer:
         self.model = parser.model.to(processes.device)
         self.sampler = Sampler(examples, parser.config.model, self.config, mask=parser.pieces.mask)
         self.optimiser = optimiser(self.model, self.config, pretrained=pretrained)
-        self.module = processes.wrap(TeacherForcing(self.model, self.config))
+        self.loss = TeacherForcing(self.model, self.config)
+        self.module = processes.wrap(self.loss)
+        self.loss_kinds = np.zeros(
+            len(KINDS)
+        )  # what came from each kind of graph, over all steps; and the pieces encoded
+        self.pieces = 0
         self.begin = time.monotonic() if started is None else started  # earlier sittings are counted in
         self.step = self.epoch = self.batch = 0  # the next batch is `batch` of `epoch`
         self.best, self.best_step, self.epochs_since_best = -1.0, 0, 0
@@ -140,6 +152,12 @@ class Trainer:
         return time.monotonic() - self.begin
 
     @property
+    def loss_shares(self) -> dict[str, float]:
+        """The share of the loss, over all steps, that came from decisions on empty, exact and stale graphs."""
+        whole = float(self.loss_kinds.sum()) or 1.0
+        return {kind: round(float(value) / whole, 4) for kind, value in zip(KINDS, self.loss_kinds, strict=True)}
+
+    @property
     def epochs_done(self) -> float:
         """Epochs, the last one perhaps in part."""
         return self.epoch + self.batch / len(self.sampler.batches(self.epoch))
@@ -174,8 +192,9 @@ class Trainer:
             for n in (batch[:1] if is_empty else share)
         ]
         dropout.seed([self.config.seed, self.step, self.processes.rank])
-        with self._precision():
+        with self.loss.precision():
             examples, steps = with_detours(self.model, drawn)
+        self.pieces += 0 if is_empty else int(self.sampler.costs[share].sum())
         weight = 0.0 if is_empty else sum_of_weights(self.model, examples, steps, stale_weights(self.config))
         whole = self.processes.total(weight)
         optimiser.zero_grad(set_to_none=True)
@@ -184,10 +203,11 @@ class Trainer:
         total = 0.0
         for number, part in enumerate([*first, last]):
             with nullcontext() if number == len(first) else self.processes.alone(self.module):
-                with self._precision():
-                    loss, _ = self.module(*part)
+                loss, kinds = self.module(*part)
                 (loss * (0 if is_empty else self.processes.count / whole)).backward()
-            total += 0.0 if is_empty else float(loss.detach())
+            if not is_empty:
+                total += float(loss.detach())
+                self.loss_kinds += kinds.double().cpu().numpy() / whole
         nn.utils.clip_grad_norm_(self.model.parameters(), self.config.clip)
         optimiser.step()
         mean = self.processes.total(total) / whole
@@ -200,14 +220,9 @@ class Trainer:
         """Encode a batch and learn nothing from it, which is most of what decoding does."""
         drawn = [self.sampler.draw(int(n), 0) for n in batch]
         examples, steps = [one.example for one in drawn], [one.steps for one in drawn]
-        with self._precision():
+        with self.loss.precision():
             for part in portions(examples, steps, self.model.config, PORTION * self.config.batch_pieces):
                 encoded(self.model, *part)
-
-    def _precision(self) -> AbstractContextManager[Any]:
-        if self.config.precision == "fp32":
-            return nullcontext()
-        return torch.autocast(self.processes.device.type, dtype=torch.bfloat16)
 
     def _keep_pace(self, plan: Plan) -> None:
         """If the machine is slower than when it was timed, plan fewer steps: the rate is to come down to 0 in time.
@@ -275,6 +290,7 @@ class Trainer:
             group["lr"] = 1e-9
         self.model.train()
         seconds = timed(lambda batch: void(self._step(batch, throw_away, epoch=0)), self.sampler)
+        self.loss_kinds[:], self.pieces = 0, 0
         self.model.eval()
         encoding_seconds = timed(self._encode, self.sampler)
         self.optimiser.zero_grad(set_to_none=True)
@@ -303,6 +319,8 @@ class Trainer:
         self.step, self.epoch, self.batch = progress["step"], progress["epoch"], progress["batch"]
         self.best, self.best_step = progress["best"], progress["best_step"]
         self.epochs_since_best = progress["epochs_since_best"]
+        self.loss_kinds[:] = progress.get("loss_kinds", 0.0)
+        self.pieces = progress.get("pieces", 0)
         self.begin = time.monotonic() - progress["elapsed"]
         if self.processes.is_first:
             self.metrics.truncate(progress["metrics_size"])
@@ -325,6 +343,8 @@ class Trainer:
                 "best": self.best,
                 "best_step": self.best_step,
                 "epochs_since_best": self.epochs_since_best,
+                "loss_kinds": self.loss_kinds.tolist(),
+                "pieces": self.pieces,
                 "elapsed": self.elapsed,
                 "metrics_size": self.metrics.size(),
                 "plan": asdict(self.plan),

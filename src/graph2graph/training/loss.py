@@ -8,7 +8,9 @@ that counts 1 for all.
 """
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -18,9 +20,15 @@ from torch.nn import functional as F
 from graph2graph.models.features import Features
 from graph2graph.models.model import Encodings, ParserModel
 from graph2graph.training.examples import Example, StaleWeights, joined_states
-from graph2graph.transitions import NO_NODE, Action, FloatArray, IntArray, States
+from graph2graph.transitions import NO_NODE, Action, BoolArray, FloatArray, IntArray, States
 
 MIN_WEIGHT = 0.01  # what counts less is left out
+EMPTY, EXACT, STALE = range(
+    3
+)  # the graph a decision is taken on: none yet, the one that decoding will see, an older one
+MANY = 4  # decisions on a graph, on average, from which on all its words are read
+FULL_PRECISION = nullcontext()
+KINDS = ("empty", "exact", "stale")
 NOT_STALE = StaleWeights(0.0, 0.0)  # each graph answers for its own decisions alone
 
 
@@ -32,6 +40,7 @@ class Decisions:
     sentences: IntArray
     steps: IntArray
     weights: FloatArray
+    kinds: IntArray  # of their graphs
 
 
 def batch_loss(
@@ -41,20 +50,22 @@ def batch_loss(
     *,
     stale: StaleWeights = NOT_STALE,
     tag_loss: float = 0.0,
-) -> tuple[Tensor, float]:
-    """The weighted sum of the losses of all decisions, and the sum of the weights.
+    precision: AbstractContextManager[Any] = FULL_PRECISION,
+) -> tuple[Tensor, Tensor]:
+    """The weighted sum of the losses of all decisions, and its parts from empty, exact and stale graphs, [3].
 
     The loss of a decision is the cross entropy of the action among the legal ones, plus that of the label of an arc. A model
     that predicts tags adds the loss of those, for sentences it sees without them; where CLS does, of the words in question.
+    The encoder computes in the given precision, classifiers and losses in fp32.
     """
-    return _loss(model, examples, steps, decisions_of(model, examples, steps, stale), tag_loss)
+    return _loss(model, examples, steps, decisions_of(model, examples, steps, stale), tag_loss, precision)
 
 
 def decisions_of(
     model: ParserModel, examples: Sequence[Example], steps: Sequence[IntArray], stale: StaleWeights = NOT_STALE
 ) -> Decisions:
     """What the encoded states of a batch answer for."""
-    encoded, sentences, decided, weights = [], [], [], []
+    encoded, sentences, decided, weights, kinds = [], [], [], [], []
     n_encoded = 0
     for number, (example, some) in enumerate(zip(examples, steps, strict=True)):
         if model.config.input == "state":
@@ -62,18 +73,22 @@ def decisions_of(
                 stale.other if model.config.output == "tokens" else 0.0
             )  # CLS is one vector, of this state's decision
             where, at, weight = _weighty(example.state_weights(some, ahead))
+            staleness = example.state_staleness(some)[where, at]
         elif model.config.graph_input:
             where, at, weight = _weighty(example.graph_weights(some, stale))
+            staleness = example.graph_staleness(some)[where, at]
         else:
             at = np.arange(example.n_steps)
-            where, weight = np.zeros_like(at), np.ones(len(at))
+            where, weight, staleness = np.zeros_like(at), np.ones(len(at)), np.zeros_like(at)
         encoded.append(n_encoded + where)
         sentences.append(np.full(len(at), number))
         decided.append(at)
         weights.append(weight)
+        is_empty = model.config.graph_input & example.is_empty_at(some)[where]
+        kinds.append(np.where(is_empty, EMPTY, np.where(staleness == 0, EXACT, STALE)))
         n_encoded += len(some)
     arrays = [np.concatenate(parts) for parts in (encoded, sentences, decided)]
-    return Decisions(arrays[0], arrays[1], arrays[2], np.concatenate(weights))
+    return Decisions(arrays[0], arrays[1], arrays[2], np.concatenate(weights), np.concatenate(kinds))
 
 
 def sum_of_weights(
@@ -109,18 +124,21 @@ def _loss(
     encoded_steps: Sequence[IntArray],
     decisions: Decisions,
     tag_loss: float,
-) -> tuple[Tensor, float]:
+    precision: AbstractContextManager[Any],
+) -> tuple[Tensor, Tensor]:
     states, owners, features = _material(examples, encoded_steps)
-    if model.config.input == "state":
-        vectors, own = model.node_vectors(features), owners
-        if model.composition is not None:
-            vectors, own = _composed(model, examples, vectors, encoded_steps), np.arange(len(owners))
-        looks_ahead = len(decisions.steps) > len(owners)
-        encodings = model.encode(states, [], vectors=vectors, owners=own, looks_ahead=looks_ahead)
-        encodings = model.project(encodings) if looks_ahead else encodings
-    else:
-        encodings = model.encode(states, [features[owner] for owner in owners])
-        encodings = model.project(encodings)
+    with precision:
+        if model.config.input == "state":
+            vectors, own = model.node_vectors(features), owners
+            if model.composition is not None:
+                vectors, own = _composed(model, examples, vectors, encoded_steps), np.arange(len(owners))
+            looks_ahead = len(decisions.steps) > len(owners)
+            encodings = model.encode(states, [], vectors=vectors, owners=own, looks_ahead=looks_ahead)
+        else:
+            read = _read(model, examples, decisions, len(owners))
+            looks_ahead = read is None
+            encodings = model.encode(states, [features[owner] for owner in owners], read=read)
+    encodings = model.project(encodings) if looks_ahead else encodings
 
     def chosen(name: str) -> Tensor:
         """A field of the examples at the steps decided on."""
@@ -143,13 +161,26 @@ def _loss(
     )
     label_losses = F.cross_entropy(label_scores, labels[arcs], reduction="none")
     losses = losses.index_add(0, arcs, label_losses)
-    weights = torch.from_numpy(decisions.weights).to(losses)
-    total = (losses * weights).sum()
+    losses = losses * torch.from_numpy(decisions.weights).to(losses)
+    kinds = losses.new_zeros(len(KINDS)).index_add(0, model.tensor(decisions.kinds), losses.detach())
+    total = losses.sum()
     if model.tagger is not None and tag_loss and model.config.output == "cls":
         total = total + tag_loss * _focus_loss(model, examples, encoded_steps, encodings)
     elif model.tagger is not None and tag_loss:
         total = total + tag_loss * _tag_loss(model, [examples[owner] for owner in owners.tolist()], encodings)
-    return total, float(decisions.weights.sum())
+    return total, kinds
+
+
+def _read(model: ParserModel, examples: Sequence[Example], decisions: Decisions, n_encoded: int) -> BoolArray | None:
+    """The nodes that the decisions read of each encoded graph, [B, m]; None where it is simpler to read all."""
+    if model.tagger is not None or len(decisions.steps) > MANY * n_encoded:
+        return None
+    width = max(len(example.heads) for example in examples)
+    read = np.zeros((n_encoded, width + 1), dtype=np.bool_)  # the last column is the empty slot, -1
+    for number, example in enumerate(examples):
+        own = decisions.sentences == number
+        read[decisions.encoded[own][:, None], example.focus[decisions.steps[own]]] = True
+    return read[:, :-1]
 
 
 def _tag_loss(model: ParserModel, examples: Sequence[Example], encodings: Encodings) -> Tensor:

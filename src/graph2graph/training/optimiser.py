@@ -11,11 +11,15 @@ def optimiser(model: ParserModel, config: TrainConfig, *, pretrained: bool) -> t
     """Pretrained parameters learn at `learning_rate`, what is new beside them at `new_learning_rate`, as in the paper.
 
     Without pretrained ones all learn at `scratch_learning_rate`; with `one_optimiser`, all at `learning_rate`. Composition has
-    a rate of its own: it is applied at every step of a sentence, and what it adds grows with each.
+    a rate of its own: it is applied at every step of a sentence, and what it adds grows with each. So may what reads the graph,
+    the relation tables and the label embeddings: few pairs of words are related, so these see few gradients.
     """
     groups: dict[float, list[nn.Parameter]] = {}
     for name, parameter in model.named_parameters():
-        if config.one_optimiser:
+        reads_graph = ".relation_" in name or name.startswith("labels.")
+        if reads_graph and config.graph_learning_rate is not None:
+            rate = config.graph_learning_rate
+        elif config.one_optimiser:
             rate = config.learning_rate
         elif name.startswith("composition."):
             rate = config.composition_learning_rate

@@ -47,8 +47,6 @@ class Request:
 def run(request: Request, *, processes: Processes, observer: Observer, note: Callable[[str], None]) -> None:
     """Train as asked; `note` is told what a user should know."""
     config, output = request.config, request.output
-    if config.train.precision != "fp32" and processes.device.type == "cpu":
-        raise DataError(f"train.precision={config.train.precision} is for GPUs; on a CPU use fp32")
     sentences, dev = _read(request.train), _read(request.dev)
     vocabulary = Vocabulary.of(sentences, config.data.tags)
     asked = _asked(request, processes)
@@ -133,6 +131,8 @@ def _finish(request: Request, asked: dict[str, Any], trainer: Trainer, sentences
         "steps": trainer.step,
         "best_step": trainer.best_step,
         "epochs": round(trainer.epochs_done, 2),
+        "pieces": trainer.pieces,
+        "loss_shares": trainer.loss_shares,
     }
     write_json(request.output / "run.json", result)
     shutil.rmtree(request.output / "checkpoints", ignore_errors=True)

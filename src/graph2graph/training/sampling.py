@@ -33,9 +33,15 @@ class Sampler:
         self.costs = np.array([self._cost(example) for example in examples])  # pieces encoded
 
     def batches(self, epoch: int) -> list[IntArray]:
-        """The numbers of the sentences of each batch: of like length, in random order, within the budget of pieces."""
+        """The numbers of the sentences of each batch: of like length, in random order, within the budget of pieces.
+
+        With `batch_sentences` a batch has so many sentences, whatever they encode: the same ones in every sentence model, so
+        that models which encode one state of a sentence and models which encode all make the same updates.
+        """
         rng = np.random.default_rng([self.train.seed, epoch])
         order = rng.permutation(len(self.examples))
+        if self.train.batch_sentences:
+            return self._batches_of_sentences(order, rng)
         filled = np.cumsum(self.costs[order])
         pools = np.split(
             order, np.searchsorted(filled, np.arange(1, filled[-1] // self._pool_size + 1) * self._pool_size)
@@ -47,6 +53,16 @@ class Sampler:
                 filled = np.cumsum(self.costs[by_length])
                 number = (filled - self.costs[by_length]) // self.train.batch_pieces
                 batches += np.split(by_length, np.flatnonzero(np.diff(number)) + 1)
+        return [batches[i] for i in rng.permutation(len(batches))]
+
+    def _batches_of_sentences(self, order: IntArray, rng: np.random.Generator) -> list[IntArray]:
+        size = self.train.batch_sentences
+        lengths = np.array([example.features.n_pieces for example in self.examples])
+        batches: list[IntArray] = []
+        for start in range(0, len(order), POOL * size):
+            pool = order[start : start + POOL * size]
+            by_length = pool[np.argsort(lengths[pool], kind="stable")]
+            batches += np.split(by_length, np.arange(size, len(by_length), size))
         return [batches[i] for i in rng.permutation(len(batches))]
 
     @property
