@@ -35,7 +35,7 @@ weights: .weights/minilm-l6 .weights/mpnet-base
 	-$(BIN)/python experiments/encoders.py $*
 
 # First what stands below everything and needs no torch, at once; then all the rest, on all cores.
-FIRST := tests/test_transitions.py tests/test_conllu.py
+FIRST := tests/transition tests/treebank/test_conllu.py
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/pytest
 
 test: lint weights

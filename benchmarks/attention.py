@@ -33,7 +33,7 @@ from torch import Tensor
 from torch.profiler import ProfilerActivity, profile
 
 import naive
-from graph2graph.encoder import EncoderConfig, Graph, GraphEncoder
+from graph2graph.encoder.encoder import EncoderConfig, Graph, GraphEncoder
 
 N_ROWS = 32
 VOCABULARY = 1000

@@ -15,8 +15,10 @@ from typing import Any
 
 import torch
 
-from graph2graph import catalogue, conllu, scoring
-from graph2graph.parser import Parser
+from graph2graph import scoring
+from graph2graph.parser import catalogue
+from graph2graph.parser.parser import Parser
+from graph2graph.treebank import conllu
 
 ROUNDING = 1e-4  # of a log probability, by which batches of other sizes may differ
 

@@ -16,9 +16,11 @@ from typing import Any
 
 import torch
 
-from graph2graph import catalogue, conllu, scoring
+from graph2graph import scoring
 from graph2graph.decoding.greedy import Work
-from graph2graph.parser import Parser
+from graph2graph.parser import catalogue
+from graph2graph.parser.parser import Parser
+from graph2graph.treebank import conllu
 
 THRESHOLDS = (0.0, 0.5, 0.55, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, math.inf)
 LOSS = 0.05  # LAS that may be lost

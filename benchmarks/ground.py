@@ -18,7 +18,8 @@ import conllu as conllu_package
 from rich.console import Console
 from rich.table import Table
 
-from graph2graph import conllu, oracle
+from graph2graph.transition import oracle
+from graph2graph.treebank import conllu
 
 FILE = Path(__file__).parents[2] / "shared" / "treebanks" / "en_ewt" / "train.conllu"
 GOALS = {"speedup": "at least 4", "oracle_to_reading": "below 4"}

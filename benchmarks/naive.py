@@ -10,7 +10,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from graph2graph.encoder import GraphAttention, GraphEncoder, Layer, position_bucket
+from graph2graph.encoder.encoder import GraphAttention, GraphEncoder, Layer, position_bucket
 
 
 def attention(self: GraphAttention, x: Tensor, relations: Tensor, is_real: Tensor, bias: Tensor | float = 0) -> Tensor:

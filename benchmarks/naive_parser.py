@@ -10,8 +10,9 @@ import torch
 
 import naive
 from graph2graph.models.features import Features
-from graph2graph.models.model import Encodings, ParserModel
-from graph2graph.transitions import NO_NODE, Action, States
+from graph2graph.models.parser_model import Encodings, ParserModel
+from graph2graph.transition.state import NO_NODE, Action
+from graph2graph.transition.states import States
 
 
 @torch.inference_mode()

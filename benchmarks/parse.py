@@ -35,9 +35,11 @@ LATENCY = ["latency-sent", "latency-adaptive", "latency-exact", "latency-exact-u
 
 def once(given: argparse.Namespace) -> dict[str, Any]:
     """One setting, in this process."""
-    from graph2graph import catalogue, conllu, scoring
+    from graph2graph import scoring
     from graph2graph.decoding.greedy import Work
-    from graph2graph.parser import Parser
+    from graph2graph.parser import catalogue
+    from graph2graph.parser.parser import Parser
+    from graph2graph.treebank import conllu
 
     torch.set_num_threads(given.threads)
     setting: str = given.only

@@ -62,7 +62,7 @@ def main() -> None:
         sys.exit(f"{given.peer} is not installed here: pip install {given.peer}, in an environment of its own")
     import torch
 
-    from graph2graph import conllu
+    from graph2graph.treebank import conllu
 
     torch.set_num_threads(given.threads)
     words = [sentence.forms for sentence in conllu.read(given.file)]

@@ -18,15 +18,15 @@ from typing import Any
 import numpy as np
 import torch
 
-from graph2graph import conllu
 from graph2graph.analysis.tables import Table
 from graph2graph.config import TITLES, VARIANTS, Config
-from graph2graph.parser import Parser, Vocabulary
+from graph2graph.parser.parser import Parser, Vocabulary
 from graph2graph.training.examples import StaleWeights, example
 from graph2graph.training.loss import batch_loss, sum_of_weights
 from graph2graph.training.optimiser import optimiser
 from graph2graph.training.sampling import Sampler
-from graph2graph.transitions import Action
+from graph2graph.transition.state import Action
+from graph2graph.treebank import conllu
 
 ROOT = Path(__file__).resolve().parent.parent
 # Parameters in millions; seconds for half a sentence in training and evaluation; sentences and tokens a second: on a V100.

@@ -15,10 +15,10 @@ from pathlib import Path
 
 import torch
 
-from graph2graph import conllu
 from graph2graph.cli.parse import threshold
-from graph2graph.conllu import Sentence
-from graph2graph.pipeline import Pipeline
+from graph2graph.parser.pipeline import Pipeline
+from graph2graph.treebank import conllu
+from graph2graph.treebank.conllu import Sentence
 
 Parse = Callable[[list[Sentence]], list[Sentence]]
 

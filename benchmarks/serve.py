@@ -39,7 +39,7 @@ class Seen:
 
 
 def sentences_of(path: Path) -> list[Any]:
-    from graph2graph import conllu
+    from graph2graph.treebank import conllu
 
     return list(conllu.read(path, check="columns"))
 
@@ -132,8 +132,8 @@ def parse_once(given: argparse.Namespace) -> dict[str, float]:
     """What `g2g parse` does, in this process."""
     import torch
 
-    from graph2graph import conllu
-    from graph2graph.pipeline import Pipeline
+    from graph2graph.parser.pipeline import Pipeline
+    from graph2graph.treebank import conllu
 
     torch.set_num_threads(given.threads)
     pipeline = Pipeline.load(given.model)

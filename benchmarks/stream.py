@@ -23,10 +23,10 @@ import torch
 from rich.console import Console
 from rich.progress import track
 
-from graph2graph import conllu
 from graph2graph.cli.parse import threshold
-from graph2graph.conllu import Sentence
-from graph2graph.pipeline import Pipeline
+from graph2graph.parser.pipeline import Pipeline
+from graph2graph.treebank import conllu
+from graph2graph.treebank.conllu import Sentence
 
 LONG = 2000  # words
 PARTS = 100

@@ -19,13 +19,13 @@ from rich.console import Console
 from rich.table import Table
 from torch.profiler import ProfilerActivity, profile
 
-from graph2graph import conllu
 from graph2graph.config import TITLES, VARIANTS, Config
-from graph2graph.parser import Parser, Vocabulary
+from graph2graph.parser.parser import Parser, Vocabulary
 from graph2graph.training.examples import StaleWeights, example
 from graph2graph.training.loss import batch_loss, sum_of_weights
 from graph2graph.training.optimiser import optimiser
 from graph2graph.training.sampling import Sampler
+from graph2graph.treebank import conllu
 from machine import matmul_gflops
 
 PRODUCTS = {"aten::mm", "aten::addmm", "aten::bmm", "aten::baddbmm", "aten::addmm_", "aten::mkldnn_linear"}

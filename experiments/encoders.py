@@ -23,8 +23,8 @@ import numpy as np
 import torch
 from safetensors.numpy import save_file
 
-from graph2graph import pretrained
-from graph2graph.pieces import Pieces
+from graph2graph.encoder import pretrained
+from graph2graph.encoder.pieces import Pieces
 
 WEIGHTS = Path(__file__).resolve().parent.parent / ".weights"
 

@@ -28,12 +28,14 @@ from typing import Any
 
 from graph_use import CASES, graph_use
 
-from graph2graph import conllu, scoring, text
+from graph2graph import scoring
 from graph2graph.analysis import significance
 from graph2graph.config import TITLES
-from graph2graph.conllu import Sentence
-from graph2graph.decoding.sight import EXACT
-from graph2graph.parser import Parser
+from graph2graph.decoding.reencoding import EXACT
+from graph2graph.parser.parser import Parser
+from graph2graph.text import udpipe as text
+from graph2graph.treebank import conllu
+from graph2graph.treebank.conllu import Sentence
 
 ROOT = Path(__file__).resolve().parent.parent
 TREEBANK = Path(os.environ.get("G2G_TREEBANKS", ROOT.parent / "shared/treebanks")) / "en_ewt"

@@ -16,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from graph2graph import conllu
+from graph2graph.treebank import conllu
 
 ROOT = Path(__file__).resolve().parent.parent
 TREEBANK = Path(os.environ.get("G2G_TREEBANKS", ROOT.parent / "shared/treebanks")) / "en_ewt"

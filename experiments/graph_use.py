@@ -15,14 +15,16 @@ from typing import Any
 
 import numpy as np
 
-from graph2graph import conllu, scoring
-from graph2graph.conllu import Sentence
+from graph2graph import scoring
 from graph2graph.decoding.greedy import Work
-from graph2graph.decoding.sight import EXACT
+from graph2graph.decoding.reencoding import EXACT
 from graph2graph.models.features import Features
-from graph2graph.models.model import Encodings
-from graph2graph.parser import Parser
-from graph2graph.transitions import NO_NODE, States
+from graph2graph.models.parser_model import Encodings
+from graph2graph.parser.parser import Parser
+from graph2graph.transition.state import NO_NODE
+from graph2graph.transition.states import States
+from graph2graph.treebank import conllu
+from graph2graph.treebank.conllu import Sentence
 
 CASES = {"as_built": EXACT, "withheld": 0.0, "gold_arcs": EXACT}  # the thresholds of re-encoding
 

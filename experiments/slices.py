@@ -18,8 +18,9 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
-from graph2graph import conllu, scoring
+from graph2graph import scoring
 from graph2graph.config import TITLES, VARIANTS
+from graph2graph.treebank import conllu
 
 ROOT = Path(__file__).resolve().parent.parent
 TREEBANKS = Path(os.environ.get("G2G_TREEBANKS", ROOT.parent / "shared/treebanks"))

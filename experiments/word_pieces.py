@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from graph2graph import conllu
 from graph2graph.analysis.tables import Table
-from graph2graph.pieces import Pieces
+from graph2graph.encoder.pieces import Pieces
 from graph2graph.reproduce.places import Places, write_json, write_text
 from graph2graph.reproduce.plans import Plans, Run
+from graph2graph.treebank import conllu
 
 ROOT = Path(__file__).resolve().parent.parent
 STATE, SENT = "StateTr+G2GTr", "SentTr+G2GTr"

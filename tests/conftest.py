@@ -14,8 +14,8 @@ from hypothesis import HealthCheck, settings
 from graph2graph.cli import main
 
 if TYPE_CHECKING:
-    from graph2graph.conllu import Sentence
-    from graph2graph.parser import Parser
+    from graph2graph.parser.parser import Parser
+    from graph2graph.treebank.conllu import Sentence
 
 ROOT = Path(__file__).parents[1]
 WEIGHTS = ROOT / ".weights"
@@ -88,7 +88,7 @@ def one_thread() -> Iterator[None]:
 @pytest.fixture(scope="session")
 def text_udpipe(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A text model that has seen the toy treebank, and that "don't" and "isn't" are two words."""
-    from graph2graph import text
+    from graph2graph.text import udpipe as text
 
     treebank = tmp_path_factory.mktemp("text") / "train.conllu"
     treebank.write_text(
@@ -136,7 +136,7 @@ def wild(name: str, sentences: "Sequence[Sentence]", **encoder: int) -> "Parser"
     import torch
 
     from graph2graph.config import VARIANTS, Config
-    from graph2graph.parser import Parser, Vocabulary
+    from graph2graph.parser.parser import Parser, Vocabulary
 
     torch.manual_seed(1)
     shape = {"width": 32, "inner_width": 64, "layers": 1, "heads": 2, "vocab_size": 300, "max_positions": 64} | encoder
@@ -156,9 +156,9 @@ def toy_model(text_udpipe: Path, tmp_path_factory: pytest.TempPathFactory) -> Pa
 
     import torch
 
-    from graph2graph import conllu
     from graph2graph.config import VARIANTS, Config
-    from graph2graph.parser import Parser, Vocabulary
+    from graph2graph.parser.parser import Parser, Vocabulary
+    from graph2graph.treebank import conllu
 
     sentences = list(conllu.read(ROOT / "tests" / "data" / "toy.conllu"))
     encoder = {"width": 16, "inner_width": 32, "layers": 1, "heads": 2, "vocab_size": 200}

@@ -1,6 +1,5 @@
 """The settings: one frozen tree that rejects unknown keys. An ablation is a field; a row of the paper is a few of them."""
 
-import json
 import math
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -8,6 +7,7 @@ from typing import Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from graph2graph.errors import DataError
+from graph2graph.files import read_json
 
 
 class _Frozen(BaseModel):
@@ -196,13 +196,3 @@ def problem(error: ValidationError) -> str:
     key = ".".join(str(part) for part in first["loc"])
     message = "unknown key" if first["type"] == "extra_forbidden" else first["msg"]
     return f"{key}: {message}" if key else message
-
-
-def read_json(path: Path) -> Any:
-    """The content of a JSON file, or a clear error."""
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise DataError(f"{path}: {error.strerror}") from error
-    except ValueError as error:
-        raise DataError(f"{path}: not JSON: {error}") from error

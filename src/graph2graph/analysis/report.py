@@ -7,7 +7,7 @@ from pathlib import Path
 
 from graph2graph import scoring
 from graph2graph.analysis import figures, significance
-from graph2graph.analysis.errors import Bin, Errors, errors
+from graph2graph.analysis.error_analysis import Bin, Errors, errors
 from graph2graph.analysis.tables import (
     Table,
     bins_table,
@@ -18,8 +18,8 @@ from graph2graph.analysis.tables import (
     sentences_table,
     significance_table,
 )
-from graph2graph.conllu import Sentence
 from graph2graph.errors import DataError
+from graph2graph.treebank.conllu import Sentence
 
 STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 70rem; margin: 2rem auto; padding: 0 1rem;

@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from graph2graph import scoring
-from graph2graph.conllu import Sentence
 from graph2graph.scoring import Punct
+from graph2graph.treebank.conllu import Sentence
 
 Counts = npt.NDArray[np.int64]
 N_SAMPLES = 10_000

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from graph2graph import scoring
-from graph2graph.analysis.errors import Bin, Errors, rer
+from graph2graph.analysis.error_analysis import Bin, Errors, rer
 from graph2graph.analysis.significance import Difference
 
 N_PATTERNS, N_CONFUSIONS = 20, 20

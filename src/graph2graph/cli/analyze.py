@@ -6,9 +6,9 @@ from pathlib import Path
 
 import typer
 
-from graph2graph import conllu
-from graph2graph.conllu import Sentence
 from graph2graph.errors import DataError
+from graph2graph.treebank import conllu
+from graph2graph.treebank.conllu import Sentence
 
 
 def analyze(

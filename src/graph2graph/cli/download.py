@@ -6,7 +6,7 @@ from importlib.util import find_spec
 
 import typer
 
-from graph2graph import catalogue
+from graph2graph.parser import catalogue
 
 
 def download(
@@ -22,7 +22,7 @@ def download(
 
     Example: g2g download owner/name && g2g parse --model owner/name --text "The dog barks."
     """
-    from graph2graph.download import download as fetch
+    from graph2graph.parser.download import download as fetch
 
     _hush()
     is_here = name in catalogue.shipped() or name in catalogue.downloaded()

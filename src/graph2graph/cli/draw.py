@@ -6,9 +6,9 @@ from pathlib import Path
 
 import typer
 
-from graph2graph import conllu, drawing
 from graph2graph.cli.streams import source
 from graph2graph.errors import DataError
+from graph2graph.treebank import conllu, drawing
 
 
 class DrawingChoice(StrEnum):

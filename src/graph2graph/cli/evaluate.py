@@ -8,9 +8,10 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from graph2graph import conllu, scoring
+from graph2graph import scoring
 from graph2graph.cli.streams import source
 from graph2graph.errors import DataError
+from graph2graph.treebank import conllu
 
 
 class PunctChoice(StrEnum):

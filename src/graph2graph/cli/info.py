@@ -11,9 +11,10 @@ from rich.markdown import Markdown
 from rich.markup import escape
 from rich.table import Table
 
-from graph2graph import catalogue
-from graph2graph.config import TITLES, Config, read_json
+from graph2graph.config import TITLES, Config
 from graph2graph.errors import DataError
+from graph2graph.files import read_json
+from graph2graph.parser import catalogue
 
 
 def info(
@@ -45,8 +46,8 @@ def info(
 
 def _essentials(directory: Path) -> dict[str, Any]:
     """What is worth knowing; the weights themselves are not read."""
-    from graph2graph.download import ORIGIN
-    from graph2graph.parser import Vocabulary
+    from graph2graph.parser.download import ORIGIN
+    from graph2graph.parser.parser import Vocabulary
     from graph2graph.training.card import variant_of
 
     config, vocabulary = Config.read(directory / "config.json"), Vocabulary.read(directory / "labels.json")

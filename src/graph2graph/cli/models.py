@@ -53,7 +53,7 @@ def _parameters(config: ModelConfig) -> dict[str, int]:
     """The numbers of parameters of a model with this config, by part; nothing is computed or stored for it."""
     import torch
 
-    from graph2graph.models.model import ParserModel, encoder_config
+    from graph2graph.models.parser_model import ParserModel, encoder_config
 
     shape = encoder_config(config, EncoderConfig(), N_LABELS)
     config = config.model_copy(update={"encoder": shape})

@@ -11,11 +11,11 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from graph2graph import conllu
-from graph2graph import oracle as static_oracle
 from graph2graph.cli.streams import source
 from graph2graph.errors import DataError
-from graph2graph.transitions import NO_NODE, Action, replay
+from graph2graph.transition import oracle as static_oracle
+from graph2graph.transition.state import NO_NODE, Action, replay
+from graph2graph.treebank import conllu
 
 
 class SwapChoice(StrEnum):

@@ -14,15 +14,16 @@ from typing import IO, TYPE_CHECKING, NamedTuple
 
 import typer
 
-from graph2graph import catalogue, conllu, drawing
 from graph2graph.cli.progress import watched
 from graph2graph.cli.streams import lines, output, source
-from graph2graph.conllu import Sentence
 from graph2graph.errors import DataError
+from graph2graph.parser import catalogue
+from graph2graph.treebank import conllu, drawing
+from graph2graph.treebank.conllu import Sentence
 
 if TYPE_CHECKING:
-    from graph2graph.parser import BeamOptions, Candidate, ParseOptions
-    from graph2graph.pipeline import Pipeline
+    from graph2graph.parser.parser import BeamOptions, Candidate, ParseOptions
+    from graph2graph.parser.pipeline import Pipeline
 
 
 class InputChoice(StrEnum):
@@ -138,7 +139,7 @@ def parse(
         raise typer.BadParameter("--nbest goes up to the width of --beam, and not with --workers")
     import torch
 
-    from graph2graph.pipeline import Pipeline
+    from graph2graph.parser.pipeline import Pipeline
 
     if threads is not None:
         torch.set_num_threads(threads)
@@ -249,7 +250,7 @@ class Reader:
             return conllu.read(given.given, check=self.check)
         is_tagged = self._tags(given.written) is TagsChoice.PREDICT
         if given.written is InputChoice.TEXT:
-            from graph2graph.text import LIMIT
+            from graph2graph.text.udpipe import LIMIT
 
             return self.pipeline.text_model.sentences(
                 lines(given.given, given.name, limit=LIMIT),
@@ -258,7 +259,7 @@ class Reader:
                 tags=is_tagged,
                 ids=self.ids,
             )
-        from graph2graph.text import horizontal, vertical
+        from graph2graph.text.udpipe import horizontal, vertical
 
         read = horizontal if given.written is InputChoice.HORIZONTAL else vertical
         words = read(lines(given.given, given.name))
@@ -274,7 +275,7 @@ def _ranked(found: "list[Candidate]") -> Iterator[Sentence]:
 
 def _write(sentences: Iterable[Sentence], written: OutputChoice, stream: IO[bytes]) -> None:
     """Each sentence as soon as it is parsed; JSON is one object a line."""
-    from graph2graph.document import as_json
+    from graph2graph.treebank.document import as_json
 
     for number, sentence in enumerate(sentences):
         if written is OutputChoice.CONLLU:

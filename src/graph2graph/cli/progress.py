@@ -9,7 +9,7 @@ from typing import IO
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from graph2graph.conllu import Sentence
+from graph2graph.treebank.conllu import Sentence
 
 EVERY = 0.2  # seconds
 

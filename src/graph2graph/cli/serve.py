@@ -5,8 +5,8 @@ import warnings
 
 import typer
 
-from graph2graph import catalogue
 from graph2graph.errors import DataError
+from graph2graph.parser import catalogue
 
 
 def serve(

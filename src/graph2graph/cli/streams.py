@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-from graph2graph import conllu
 from graph2graph.errors import DataError
+from graph2graph.treebank import conllu
 
 _INVALID = re.compile("[\udc80-\udcff]")  # what the bytes that are not UTF-8 are decoded to
 

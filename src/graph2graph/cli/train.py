@@ -16,9 +16,10 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from graph2graph import catalogue, scoring
+from graph2graph import scoring
 from graph2graph.config import VARIANTS, Config, of_variant
 from graph2graph.errors import DataError
+from graph2graph.parser import catalogue
 
 if TYPE_CHECKING:
     from graph2graph.training.plan import Plan

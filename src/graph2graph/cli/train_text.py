@@ -7,8 +7,8 @@ from pathlib import Path
 
 import typer
 
-from graph2graph import conllu
 from graph2graph.errors import DataError
+from graph2graph.treebank import conllu
 
 
 def train_text(
@@ -38,7 +38,7 @@ def train_text(
         raise typer.BadParameter("expected 16, 24 or 64", param_hint="--dimension")
     for file in (train_file, *([dev_file] if dev_file else [])):
         _check(file)
-    from graph2graph import text
+    from graph2graph.text import udpipe as text
 
     target = output if output.suffix == ".udpipe" else output / text.FILE_NAME
     options = text.TextOptions(dimension=dimension, segment_size=segment_size, epochs=epochs, iterations=iterations)

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import typer
 
-from graph2graph import conllu
 from graph2graph.cli.streams import source
 from graph2graph.errors import DataError
+from graph2graph.treebank import conllu
 
 
 def validate(

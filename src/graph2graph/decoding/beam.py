@@ -11,11 +11,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 
+from graph2graph.arrays import BoolArray, FloatArray, IntArray
 from graph2graph.decoding.greedy import Work
-from graph2graph.decoding.sight import DEFAULT, Options, SentenceSight, StateSight, View, sight_of
+from graph2graph.decoding.reencoding import DEFAULT, Options, SentenceSight, StateSight, View, sight_of
 from graph2graph.models.features import Features
-from graph2graph.models.model import ParserModel
-from graph2graph.transitions import Action, BoolArray, FloatArray, IntArray, States
+from graph2graph.models.parser_model import ParserModel
+from graph2graph.transition.state import Action
+from graph2graph.transition.states import States
 
 N_LABELS = 3  # of each arc that are tried
 DONE = -1  # in place of an action: the hypothesis is complete

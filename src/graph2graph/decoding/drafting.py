@@ -11,8 +11,10 @@ from collections.abc import Iterator
 import numpy as np
 import torch
 
-from graph2graph.models.model import Encodings, ParserModel
-from graph2graph.transitions import Action, IntArray, States
+from graph2graph.arrays import IntArray
+from graph2graph.models.parser_model import Encodings, ParserModel
+from graph2graph.transition.state import Action
+from graph2graph.transition.states import States
 
 
 class Drafts:

@@ -8,11 +8,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from graph2graph.decoding.constraints import Constraint
-from graph2graph.decoding.sight import DEFAULT, Options, View, is_arc, sight_of
+from graph2graph.arrays import BoolArray, FloatArray, IntArray
+from graph2graph.decoding.reencoding import DEFAULT, Options, View, sight_of
 from graph2graph.models.features import Features
-from graph2graph.models.model import ParserModel
-from graph2graph.transitions import NO_NODE, Action, BoolArray, FloatArray, IntArray, States
+from graph2graph.models.parser_model import ParserModel
+from graph2graph.transition.constraints import Constraint
+from graph2graph.transition.state import NO_NODE, Action
+from graph2graph.transition.states import States, is_arc
 
 
 @dataclass

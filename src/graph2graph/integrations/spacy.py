@@ -29,12 +29,13 @@ from spacy.pipeline import Pipe
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
-from graph2graph import catalogue, conllu
-from graph2graph.conllu import Sentence
 from graph2graph.errors import DataError
-from graph2graph.parser import TAG_COLUMNS, ParseOptions
-from graph2graph.pipeline import Pipeline
-from graph2graph.text import start
+from graph2graph.parser import catalogue
+from graph2graph.parser.parser import TAG_COLUMNS, ParseOptions
+from graph2graph.parser.pipeline import Pipeline
+from graph2graph.text.udpipe import start
+from graph2graph.treebank import conllu
+from graph2graph.treebank.conllu import Sentence
 
 ROOT = "ROOT"
 SPACE = "dep"  # the label of white space

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from graph2graph.dropout import Dropout
+from graph2graph.encoder.dropout import Dropout
 from graph2graph.models.history import N_ACTIONS
 
 

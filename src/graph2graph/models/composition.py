@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from graph2graph.transitions import Action
+from graph2graph.transition.state import Action
 
 
 @dataclass

@@ -5,9 +5,9 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from graph2graph import conllu
-from graph2graph.pieces import Pieces
-from graph2graph.transitions import BoolArray, IntArray
+from graph2graph.arrays import BoolArray, IntArray
+from graph2graph.encoder.pieces import Pieces
+from graph2graph.treebank import conllu
 
 OUTSIDE = -1  # the column of a node that is not in the row
 

@@ -9,10 +9,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from graph2graph import relations
+from graph2graph.arrays import IntArray
+from graph2graph.models import relations
 from graph2graph.models.features import OUTSIDE, Features
-from graph2graph.relations import Entries
-from graph2graph.transitions import NO_NODE, IntArray, States
+from graph2graph.models.relations import Entries
+from graph2graph.transition.state import NO_NODE
+from graph2graph.transition.states import States
 
 STACK, BUFFER, DELETED = range(3)  # segments
 CLS, SEP = -1, -2  # in place of a node

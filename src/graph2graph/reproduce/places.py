@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from graph2graph import conllu
 from graph2graph.errors import DataError
 from graph2graph.reproduce.plans import Run, tables
+from graph2graph.treebank import conllu
 
 HELD_OUT = 0.1  # of a training file, its end, where there is no development file
 

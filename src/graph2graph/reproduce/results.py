@@ -9,13 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from graph2graph import __version__, conllu, scoring
+from graph2graph import __version__, scoring
 from graph2graph.analysis.significance import Counts, correct
-from graph2graph.config import read_json
 from graph2graph.errors import DataError
+from graph2graph.files import read_json
 from graph2graph.reproduce.places import Places
 from graph2graph.reproduce.plans import Plans, Run
 from graph2graph.scoring import Punct
+from graph2graph.treebank import conllu
 
 SPLITS = ("dev", "test")
 

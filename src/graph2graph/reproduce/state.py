@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from graph2graph.config import read_json
+from graph2graph.files import read_json
 from graph2graph.reproduce.places import Places
 from graph2graph.reproduce.plans import Plans, Run
 from graph2graph.reproduce.results import read_begun, same_plan

@@ -7,7 +7,7 @@ from statistics import mean
 from typing import Any, NamedTuple
 
 from graph2graph.analysis import figures
-from graph2graph.analysis.errors import rer
+from graph2graph.analysis.error_analysis import rer
 from graph2graph.analysis.tables import Table
 from graph2graph.reproduce.places import Places
 from graph2graph.reproduce.plans import Figures, Plans, Row, titles

@@ -12,10 +12,10 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import chain, islice
 from typing import NamedTuple, TypeVar
 
-from graph2graph.conllu import Sentence
-from graph2graph.parser import Parser
+from graph2graph.parser.parser import Parser
 from graph2graph.server.limits import Limits, Refused
 from graph2graph.server.metrics import Metrics
+from graph2graph.treebank.conllu import Sentence
 
 T = TypeVar("T")
 PATIENCE = 0.1  # of the time of a batch may go by before the next

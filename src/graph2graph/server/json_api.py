@@ -8,16 +8,16 @@ from typing import Any
 from fastapi import APIRouter
 from fastapi.responses import JSONResponse
 
-from graph2graph.conllu import Sentence
-from graph2graph.decoding import constraints
-from graph2graph.decoding.trace import trace
 from graph2graph.errors import DataError
-from graph2graph.pipeline import grafted
+from graph2graph.parser.pipeline import grafted
+from graph2graph.parser.trace import trace
 from graph2graph.server.batching import How
 from graph2graph.server.schema import Arc, ParseAnswer, ParseRequest, Problem, TraceAnswer, TraceRequest, as_json
 from graph2graph.server.served import Model, from_words, read
 from graph2graph.server.service import Service
-from graph2graph.transitions import NO_NODE
+from graph2graph.transition import constraints
+from graph2graph.transition.state import NO_NODE
+from graph2graph.treebank.conllu import Sentence
 
 ERRORS: dict[int | str, dict[str, Any]] = {status: {"model": Problem} for status in (400, 404, 413, 422, 429, 503, 504)}
 

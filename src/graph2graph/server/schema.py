@@ -4,8 +4,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from graph2graph import document
-from graph2graph.conllu import Sentence
+from graph2graph.treebank import document
+from graph2graph.treebank.conllu import Sentence
 
 
 class _Strict(BaseModel):

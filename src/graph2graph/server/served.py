@@ -7,12 +7,14 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Literal, TypeVar
 
-from graph2graph import catalogue, conllu, text
-from graph2graph.conllu import Sentence
 from graph2graph.errors import DataError
-from graph2graph.pipeline import Pipeline
+from graph2graph.parser import catalogue
+from graph2graph.parser.pipeline import Pipeline
 from graph2graph.server.limits import Limits, Refused
-from graph2graph.text import TextModel
+from graph2graph.text import udpipe as text
+from graph2graph.text.udpipe import TextModel
+from graph2graph.treebank import conllu
+from graph2graph.treebank.conllu import Sentence
 
 T = TypeVar("T")
 Written = Literal["text", "generic_tokenizer", "horizontal", "vertical", "conllu"]

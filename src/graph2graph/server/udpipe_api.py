@@ -11,13 +11,13 @@ from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse
 from ufal import udpipe
 
-from graph2graph.conllu import Sentence
 from graph2graph.errors import DataError
 from graph2graph.server.batching import How
 from graph2graph.server.forms import MULTIPART, URL_ENCODED, fields
 from graph2graph.server.limits import Refused
 from graph2graph.server.served import Model, Models, Written, read
 from graph2graph.server.service import Service
+from graph2graph.treebank.conllu import Sentence
 
 OURS = "Mohammadshahi and Henderson: Graph-to-Graph Transformer for Transition-based Dependency Parsing, 2020"
 UDPIPE = "http://ufal.mff.cuni.cz/udpipe"

@@ -6,9 +6,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from graph2graph import conllu, oracle
+from graph2graph.arrays import BoolArray, FloatArray, IntArray
 from graph2graph.models.features import Features
-from graph2graph.transitions import NO_NODE, ROOT, Action, BoolArray, FloatArray, IntArray, State, States
+from graph2graph.transition import oracle
+from graph2graph.transition.state import NO_NODE, ROOT, Action, State
+from graph2graph.transition.states import States
+from graph2graph.treebank import conllu
 
 NEVER = 1 << 40  # when ROOT gets its head
 

@@ -9,12 +9,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from graph2graph.arrays import IntArray
 from graph2graph.decoding.greedy import Work, greedy
-from graph2graph.decoding.sight import Options
-from graph2graph.models.model import ParserModel
+from graph2graph.decoding.reencoding import Options
+from graph2graph.models.parser_model import ParserModel
 from graph2graph.training.examples import Example, detour
 from graph2graph.training.sampling import Draw
-from graph2graph.transitions import NO_NODE, Action, IntArray, State
+from graph2graph.transition.state import NO_NODE, Action, State
 
 
 def with_detours(model: ParserModel, drawn: Sequence[Draw]) -> tuple[list[Example], list[IntArray]]:

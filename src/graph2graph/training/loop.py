@@ -17,12 +17,13 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from graph2graph import dropout, scoring
+from graph2graph import scoring
+from graph2graph.arrays import IntArray
 from graph2graph.config import TrainConfig
-from graph2graph.conllu import Sentence
+from graph2graph.encoder import dropout
 from graph2graph.errors import DataError
-from graph2graph.models.model import ParserModel
-from graph2graph.parser import Parser
+from graph2graph.models.parser_model import ParserModel
+from graph2graph.parser.parser import Parser
 from graph2graph.training import checkpoint
 from graph2graph.training.examples import Example, StaleWeights
 from graph2graph.training.exploration import with_detours
@@ -32,7 +33,7 @@ from graph2graph.training.optimiser import optimiser, set_rate
 from graph2graph.training.plan import QUICK, Plan, plan, timed
 from graph2graph.training.processes import Processes
 from graph2graph.training.sampling import Sampler, portions
-from graph2graph.transitions import IntArray
+from graph2graph.treebank.conllu import Sentence
 
 LOG_EVERY = 20  # steps
 DRAW_EVERY = 60  # seconds

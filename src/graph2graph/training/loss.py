@@ -17,10 +17,12 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from graph2graph.arrays import BoolArray, FloatArray, IntArray
 from graph2graph.models.features import Features
-from graph2graph.models.model import Encodings, ParserModel
+from graph2graph.models.parser_model import Encodings, ParserModel
 from graph2graph.training.examples import Example, StaleWeights, joined_states
-from graph2graph.transitions import NO_NODE, Action, BoolArray, FloatArray, IntArray, States
+from graph2graph.transition.state import NO_NODE, Action
+from graph2graph.transition.states import States
 
 MIN_WEIGHT = 0.01  # what counts less is left out
 EMPTY, EXACT, STALE = range(

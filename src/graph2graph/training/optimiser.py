@@ -4,7 +4,7 @@ import torch
 from torch import nn
 
 from graph2graph.config import TrainConfig
-from graph2graph.models.model import ParserModel
+from graph2graph.models.parser_model import ParserModel
 
 
 def optimiser(model: ParserModel, config: TrainConfig, *, pretrained: bool) -> torch.optim.AdamW:

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
+from graph2graph.arrays import IntArray
 from graph2graph.config import ModelConfig
 from graph2graph.models.features import Features
 from graph2graph.training.sampling import Sampler, encoded_pieces
-from graph2graph.transitions import IntArray
 
 N_TIMED = 6  # batches
 SCORING_SHARE = 0.1  # of the time, for scoring between the first and the last epoch

@@ -9,17 +9,19 @@ from typing import Any
 
 import torch
 
-from graph2graph import conllu, pretrained
-from graph2graph.config import Config, read_json
-from graph2graph.conllu import Sentence
+from graph2graph.config import Config
+from graph2graph.encoder import pretrained
 from graph2graph.errors import DataError
-from graph2graph.models.model import ParserModel
-from graph2graph.parser import Parser, Vocabulary
+from graph2graph.files import read_json
+from graph2graph.models.parser_model import ParserModel
+from graph2graph.parser.parser import Parser, Vocabulary
 from graph2graph.training import card
 from graph2graph.training.examples import example
 from graph2graph.training.loop import Observer, Trainer, write_json
 from graph2graph.training.plan import peak_memory
 from graph2graph.training.processes import Processes
+from graph2graph.treebank import conllu
+from graph2graph.treebank.conllu import Sentence
 
 HINT = (
     "note: training without a pretrained encoder; --encoder NAME|DIR (for instance bert-base-multilingual-cased) gives a "

@@ -9,10 +9,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from graph2graph.arrays import IntArray
 from graph2graph.config import ModelConfig, TrainConfig
 from graph2graph.models.features import Features
 from graph2graph.training.examples import Example
-from graph2graph.transitions import NO_NODE, ROOT, IntArray
+from graph2graph.transition.state import NO_NODE, ROOT
 
 POOL = 50  # batches whose sentences are sorted by length together
 

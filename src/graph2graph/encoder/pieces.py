@@ -1,0 +1,114 @@
+"""Words -> word pieces, by the tokeniser that belongs to the encoder."""
+
+import json
+import unicodedata
+from collections.abc import Iterable
+from pathlib import Path
+
+from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
+
+from graph2graph.errors import DataError
+from graph2graph.files import read_json
+
+_SPECIAL = {
+    "cls": ("[CLS]", "<s>"),
+    "sep": ("[SEP]", "</s>"),
+    "mask": ("[MASK]", "<mask>"),
+    "unknown": ("[UNK]", "<unk>"),
+}
+
+
+_BERT_SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+
+
+class Pieces:
+    """The piece ids of words; each word is looked up on its own, so a sentence never changes them."""
+
+    def __init__(self, tokenizer: Tokenizer, *, source: str, max_pieces: int = 32) -> None:
+        tokenizer.no_padding()
+        tokenizer.no_truncation()
+        self.tokenizer = tokenizer
+        self.max_pieces = max_pieces
+        ids = {name: _first_id(tokenizer, tokens, source) for name, tokens in _SPECIAL.items()}
+        self.cls, self.sep, self.mask, self.unknown = ids["cls"], ids["sep"], ids["mask"], ids["unknown"]
+        # A byte-level tokeniser tells the start of a word by the space before it.
+        pre_tokenizer = json.loads(tokenizer.to_str()).get("pre_tokenizer") or {}
+        self._prefix = " " if "ByteLevel" in json.dumps(pre_tokenizer) else ""
+        self._known: dict[str, list[int]] = {}
+
+    def __len__(self) -> int:
+        """The size of the vocabulary."""
+        return int(self.tokenizer.get_vocab_size())
+
+    def of(self, form: str) -> list[int]:
+        """The pieces of one word: at least one, even where the tokeniser finds nothing in it."""
+        pieces = self._known.get(form)
+        if pieces is None:
+            ids = self.tokenizer.encode(self._prefix + form, add_special_tokens=False).ids
+            pieces = ids[: self.max_pieces] or [self.unknown]
+            if len(self._known) > 200_000:  # a stream of endless new words must not fill the memory
+                self._known.clear()
+            self._known[form] = pieces
+        return pieces
+
+    def save(self, path: Path) -> None:
+        """Write tokenizer.json."""
+        path.write_text(self.tokenizer.to_str(), encoding="utf-8")
+
+    @classmethod
+    def read(cls, directory: Path, *, max_pieces: int = 32) -> "Pieces":
+        """The tokeniser of an encoder's or a model's directory: tokenizer.json, or BERT's vocab.txt."""
+        path, vocab = directory / "tokenizer.json", directory / "vocab.txt"
+        try:
+            if path.exists():
+                tokenizer = Tokenizer.from_file(str(path))
+            elif vocab.exists():
+                path = vocab
+                tokenizer = _bert_tokenizer(vocab, directory / "tokenizer_config.json")
+            else:
+                raise DataError(f"{directory}: no tokeniser; expected tokenizer.json or vocab.txt")
+        except DataError:
+            raise
+        except Exception as error:  # tokenizers raises plain Exception
+            raise DataError(f"{path}: not a tokeniser: {error}") from error
+        return cls(tokenizer, source=str(path), max_pieces=max_pieces)
+
+    @classmethod
+    def train(cls, forms: Iterable[str], *, vocab_size: int = 8000, max_pieces: int = 32) -> "Pieces":
+        """A WordPiece vocabulary learnt from a treebank, for a parser without pretrained encoder; always the same one."""
+        words = [word for form in forms for word in unicodedata.normalize("NFC", form).split()]
+        # The trainer numbers letters in the order of its hash table and breaks ties by number; so they are numbered here.
+        letters = sorted({word[0] for word in words}) + sorted({f"##{letter}" for word in words for letter in word[1:]})
+        trainer = trainers.WordPieceTrainer(
+            vocab_size=vocab_size, special_tokens=[*_BERT_SPECIAL, *letters], show_progress=False
+        )
+        trained = Tokenizer(models.WordPiece(unk_token="[UNK]"))
+        trained.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+        trained.train_from_iterator(words, trainer)
+        tokenizer = Tokenizer(models.WordPiece(trained.get_vocab(with_added_tokens=True), unk_token="[UNK]"))
+        tokenizer.add_special_tokens(_BERT_SPECIAL)
+        tokenizer.normalizer = normalizers.NFC()
+        tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+        tokenizer.decoder = decoders.WordPiece()
+        return cls(tokenizer, source="training", max_pieces=max_pieces)
+
+
+def _first_id(tokenizer: Tokenizer, tokens: tuple[str, ...], source: str) -> int:
+    for token in tokens:
+        if (found := tokenizer.token_to_id(token)) is not None:
+            return int(found)
+    raise DataError(f"{source}: the vocabulary has no {' or '.join(tokens)}")
+
+
+def _bert_tokenizer(vocab: Path, config: Path) -> Tokenizer:
+    """BERT's own: an uncased one unless the config says otherwise."""
+    settings = read_json(config) if config.exists() else {}
+    tokenizer = Tokenizer(models.WordPiece.from_file(str(vocab), unk_token="[UNK]"))
+    tokenizer.add_special_tokens([token for token in _BERT_SPECIAL if tokenizer.token_to_id(token) is not None])
+    tokenizer.normalizer = normalizers.BertNormalizer(
+        lowercase=settings.get("do_lower_case", True),
+        strip_accents=settings.get("strip_accents"),
+        handle_chinese_chars=settings.get("tokenize_chinese_chars", True),
+    )
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    return tokenizer

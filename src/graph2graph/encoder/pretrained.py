@@ -1,0 +1,253 @@
+"""Hugging Face directories -> our encoder: configuration and weights of BERT, RoBERTa / XLM-R, DistilBERT, ELECTRA, MPNet.
+
+All names of checkpoint keys stand in this file. A directory holds config.json and model.safetensors (or its shards, or an
+old pytorch_model.bin); the tokeniser beside them is read by `pieces.py`.
+"""
+
+import os
+import re
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from pydantic import ValidationError
+from safetensors import SafetensorError, safe_open
+from torch import Tensor
+
+from graph2graph.config import EncoderConfig, problem
+from graph2graph.encoder.encoder import GraphEncoder
+from graph2graph.errors import DataError
+from graph2graph.files import read_json
+
+ARCHITECTURES = ("bert", "roberta", "xlm-roberta", "camembert", "distilbert", "electra", "mpnet")
+
+# Theirs -> ours, once the model's own prefix ("bert.", "roberta.", …) is gone.
+_EMBEDDINGS = {
+    "embeddings.word_embeddings.weight": "words.weight",
+    "embeddings.position_embeddings.weight": "positions.weight",
+    "embeddings.token_type_embeddings.weight": "segments.weight",
+    "embeddings.LayerNorm": "norm",
+    "embeddings_project": "widen",
+    "encoder.relative_attention_bias.weight": "position_bias.weight",
+}
+_BERT_LAYER = {
+    "attention.self.query": "attention.q",
+    "attention.self.key": "attention.k",
+    "attention.self.value": "attention.v",
+    "attention.output.dense": "attention.output",
+    "attention.output.LayerNorm": "attention_norm",
+    "intermediate.dense": "inner",
+    "output.dense": "outer",
+    "output.LayerNorm": "outer_norm",
+}
+_DISTILBERT_LAYER = {
+    "attention.q_lin": "attention.q",
+    "attention.k_lin": "attention.k",
+    "attention.v_lin": "attention.v",
+    "attention.out_lin": "attention.output",
+    "sa_layer_norm": "attention_norm",
+    "ffn.lin1": "inner",
+    "ffn.lin2": "outer",
+    "output_layer_norm": "outer_norm",
+}
+_MPNET_LAYER = {
+    "attention.attn.q": "attention.q",
+    "attention.attn.k": "attention.k",
+    "attention.attn.v": "attention.v",
+    "attention.attn.o": "attention.output",
+    "attention.LayerNorm": "attention_norm",
+    "intermediate.dense": "inner",
+    "output.dense": "outer",
+    "output.LayerNorm": "outer_norm",
+}
+_LAYER = _BERT_LAYER | _DISTILBERT_LAYER | _MPNET_LAYER
+_LAYER_KEY = re.compile(r"(?:encoder|transformer)\.layer\.(\d+)\.(.+)\.(weight|bias)")
+_PREFIX = re.compile(r"^(bert|roberta|distilbert|electra|mpnet)\.")
+
+# Ours -> theirs in config.json; DistilBERT has names of its own.
+_CONFIG = {
+    "vocab_size": "vocab_size",
+    "width": "hidden_size",
+    "layers": "num_hidden_layers",
+    "heads": "num_attention_heads",
+    "inner_width": "intermediate_size",
+    "activation": "hidden_act",
+    "dropout": "hidden_dropout_prob",
+    "attention_dropout": "attention_probs_dropout_prob",
+    "layer_norm_eps": "layer_norm_eps",
+}
+_DISTILBERT_CONFIG = _CONFIG | {
+    "width": "dim",
+    "layers": "n_layers",
+    "heads": "n_heads",
+    "inner_width": "hidden_dim",
+    "activation": "activation",
+    "dropout": "dropout",
+    "attention_dropout": "attention_dropout",
+}
+_DEFAULTS: dict[str, Any] = {"activation": "gelu", "dropout": 0.1, "attention_dropout": 0.1, "layer_norm_eps": 1e-12}
+
+_HUB_FILES = ["config.json", "tokenizer.json", "tokenizer_config.json", "vocab.txt", "model*.safetensors*"]
+_OLD_FILES = "pytorch_model*.bin"
+
+
+def find(name: str | os.PathLike[str]) -> Path:
+    """The directory of an encoder: a local one if there is one, else that of a name on the Hugging Face hub, fetched once."""
+    path, text = Path(name).expanduser(), str(name)
+    if path.is_dir():
+        return path
+    # A name on the hub is "model" or "owner/model"; anything else is a path that leads nowhere.
+    if path.exists() or text.startswith((".", "/", "~")) or text.count("/") > 1:
+        raise DataError(f"{name}: not a directory; expected one with config.json and model.safetensors")
+    try:
+        from huggingface_hub import snapshot_download
+    except ImportError as error:
+        raise DataError(f"{name}: no such directory; names on the hub need pip install 'graph2graph[hub]'") from error
+    try:
+        found = Path(snapshot_download(text, allow_patterns=_HUB_FILES))
+        if not any(found.glob("model*.safetensors")):
+            found = Path(snapshot_download(text, allow_patterns=[*_HUB_FILES, _OLD_FILES]))
+    except Exception as error:  # whatever the hub or the network says, the user needs one line
+        raise DataError(f"{name}: no such directory, and not to be had from the hub: {_line(error)}") from error
+    return found
+
+
+def read_config(directory: Path) -> EncoderConfig:
+    """The shape of the encoder in a directory."""
+    path = directory / "config.json"
+    theirs = _read_theirs(path)
+    kind = theirs["model_type"]
+    values = dict(_DEFAULTS)
+    for ours, name in (_DISTILBERT_CONFIG if kind == "distilbert" else _CONFIG).items():
+        if name in theirs:
+            values[ours] = theirs[name]
+        elif ours not in values:
+            raise DataError(f"{path}: key {name!r} is missing")
+    positions = theirs.get("max_position_embeddings", 512)
+    values["max_positions"] = positions - _position_offset(theirs) if isinstance(positions, int) else positions
+    values["n_segments"] = 0 if kind in ("distilbert", "mpnet") else theirs.get("type_vocab_size", 2)
+    if kind == "electra":
+        values["embedding_width"] = theirs.get("embedding_size", 128)
+    if kind == "mpnet":
+        values["position_buckets"] = theirs.get("relative_attention_num_buckets", 32)
+    try:
+        return EncoderConfig(**values)
+    except ValidationError as error:
+        raise DataError(f"{path}: {problem(error)}") from error
+
+
+def load(directory: Path, config: EncoderConfig) -> GraphEncoder:
+    """An encoder of this shape that starts from the weights in a directory: its first layers, its embeddings.
+
+    What the pretrained model has not (relations, further segments) starts small.
+    """
+    has = read_config(directory)
+    if config.layers > has.layers:
+        raise DataError(f"{directory}: {config.layers} layers asked for; it has {has.layers}")
+    encoder = GraphEncoder(config)
+    weights = _translated(_read(directory), _position_offset(_read_theirs(directory / "config.json")))
+    if not has.n_segments:
+        weights["segments.weight"] = torch.zeros(0, config.input_width)
+    for name, ours in _places(encoder).items():
+        if name not in weights:
+            raise DataError(f"{directory}: no weights for {name}")
+        theirs = weights[name]
+        if name == "segments.weight":  # those that both have
+            ours, theirs = ours[: len(theirs)], theirs[: len(ours)]
+        if theirs.shape != ours.shape:
+            raise DataError(f"{directory}: {name} has shape {list(theirs.shape)}; expected {list(ours.shape)}")
+        ours.copy_(theirs)
+    return encoder
+
+
+def _places(encoder: GraphEncoder) -> dict[str, Tensor]:
+    """Where pretrained weights go: our parameters by name, query, key and value apart, without those of relations."""
+    places: dict[str, Tensor] = {}
+    for name, parameter in encoder.state_dict().items():
+        if ".qkv." in name:
+            places |= {name.replace("qkv", part): third for part, third in zip("qkv", parameter.chunk(3))}
+        elif ".relation_" not in name:
+            places[name] = parameter
+    return places
+
+
+def _translated(weights: dict[str, Tensor], position_offset: int) -> dict[str, Tensor]:
+    """Their weights under our names; those of heads and the like are left out."""
+    ours: dict[str, Tensor] = {}
+    for key, tensor in weights.items():
+        key = _PREFIX.sub("", key).replace(".gamma", ".weight").replace(".beta", ".bias")  # names of the first BERTs
+        stem, _, kind = key.rpartition(".")
+        if key in _EMBEDDINGS:
+            ours[_EMBEDDINGS[key]] = tensor
+        elif stem in _EMBEDDINGS:
+            ours[f"{_EMBEDDINGS[stem]}.{kind}"] = tensor
+        elif (match := _LAYER_KEY.fullmatch(key)) and match[2] in _LAYER:
+            ours[f"layers.{match[1]}.{_LAYER[match[2]]}.{kind}"] = tensor
+    if "positions.weight" in ours:
+        ours["positions.weight"] = ours["positions.weight"][position_offset:]
+    return ours
+
+
+def _position_offset(theirs: Mapping[str, Any]) -> int:
+    """RoBERTa and MPNet count positions from the one after their padding id; ours always from 0."""
+    padding = theirs.get("pad_token_id")
+    if theirs["model_type"] == "mpnet" or padding is None:
+        padding = 1
+    return padding + 1 if theirs["model_type"] in ("roberta", "xlm-roberta", "camembert", "mpnet") else 0
+
+
+# ---------------------------------------------------------------------- files
+
+
+def _read_theirs(path: Path) -> dict[str, Any]:
+    """config.json, of an architecture that we know."""
+    theirs = read_json(path)
+    kind = theirs.get("model_type") if isinstance(theirs, dict) else None
+    if kind not in ARCHITECTURES:
+        raise DataError(f"{path}: model_type {kind!r} is not supported; expected one of {', '.join(ARCHITECTURES)}")
+    if theirs.get("position_embedding_type", "absolute") != "absolute":
+        raise DataError(f"{path}: position_embedding_type {theirs['position_embedding_type']!r} is not supported")
+    return dict(theirs)
+
+
+def _read(directory: Path) -> dict[str, Tensor]:
+    """All weights of a directory: one file, its shards, or an old one."""
+    one, index = directory / "model.safetensors", directory / "model.safetensors.index.json"
+    if one.exists():
+        return read_safetensors(one)
+    weights: dict[str, Tensor] = {}
+    if index.exists():
+        for shard in sorted(set(read_json(index).get("weight_map", {}).values())):
+            weights |= read_safetensors(directory / shard)
+        return weights
+    for old in sorted(directory.glob(_OLD_FILES)):
+        warnings.warn(f"{old}: an old format, read without running anything in it; safetensors is safer", stacklevel=3)
+        weights |= _read_old(old)
+    if not weights:
+        raise DataError(f"{directory}: no weights; expected model.safetensors")
+    return weights
+
+
+def read_safetensors(path: Path) -> dict[str, Tensor]:
+    """All tensors of a file, or a clear error."""
+    try:
+        with safe_open(path, framework="pt") as file:
+            return {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a dict
+    except FileNotFoundError as error:
+        raise DataError(f"{path}: no such file") from error
+    except (SafetensorError, OSError) as error:
+        raise DataError(f"{path}: broken or truncated: {error}") from error
+
+
+def _read_old(path: Path) -> dict[str, Tensor]:
+    try:
+        return dict(torch.load(path, map_location="cpu", weights_only=True))
+    except Exception as error:  # the reader raises many kinds, all meaning that the file is not what it should be
+        raise DataError(f"{path}: cannot be read: {_line(error)}") from error
+
+
+def _line(error: Exception) -> str:
+    """The first line of what an error says."""
+    return (str(error).splitlines() or [type(error).__name__])[0]

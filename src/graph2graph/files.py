@@ -1,0 +1,110 @@
+"""Files: one atomic writer and one JSON reader for the whole package.
+
+A regular file appears under its name only when all of it has reached the disk, so a reader never sees half a file and a
+file can be read and rewritten in one go. A link keeps its target and a file keeps its mode. Pipes and devices are written
+straight through.
+"""
+
+import gzip
+import json
+import os
+import stat
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO, Any, cast
+
+from graph2graph.errors import DataError
+
+
+@contextmanager
+def writing(path: str | os.PathLike[str], *, keep_partial: bool = False) -> Iterator[IO[bytes]]:
+    """Open a file to be replaced when the block ends without an error; gzip if the name ends in `.gz`.
+
+    If the block fails, the old file stays as it was. With `keep_partial` what was written so far is kept beside it, as
+    `NAME.part`, unless there is such a file already.
+    """
+    name, target = Path(path), Path(os.path.realpath(path))
+    try:
+        if target.exists() and not target.is_file():
+            with target.open("wb") as stream, _compressed(stream, name) as content:
+                yield content
+            return
+        with _replacing(target, name, keep_partial=keep_partial) as content:
+            yield content
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise DataError(f"{name}: {error.strerror or error}") from error
+
+
+@contextmanager
+def _replacing(target: Path, name: Path, *, keep_partial: bool) -> Iterator[IO[bytes]]:
+    """A temporary file in the target's directory that takes the target's name at the end."""
+    handle, temporary = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            os.chmod(temporary, _mode(target))
+            with _compressed(stream, name) as content:
+                yield content
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.replace(temporary, target)
+    except BaseException:
+        partial = target.with_name(f"{target.name}.part")
+        if keep_partial and os.path.getsize(temporary) and not partial.exists():
+            os.replace(temporary, partial)
+        with suppress(OSError):
+            os.unlink(temporary)
+        raise
+
+
+@contextmanager
+def _compressed(stream: IO[bytes], name: Path) -> Iterator[IO[bytes]]:
+    """The stream itself, or a gzip stream into it; without a time stamp, so that equal contents make equal files."""
+    if name.suffix != ".gz":
+        yield stream
+        return
+    with gzip.GzipFile(filename="", mode="wb", fileobj=stream, mtime=0) as compressed:
+        yield cast(IO[bytes], compressed)
+
+
+def _mode(target: Path) -> int:
+    """The permissions of the file that is replaced, or those of any new file."""
+    if target.exists():
+        return stat.S_IMODE(target.stat().st_mode)
+    mask = os.umask(0)
+    os.umask(mask)
+    return 0o666 & ~mask
+
+
+def write_bytes(path: str | os.PathLike[str], content: bytes) -> None:
+    """Write a file, and its directory if there is none."""
+    parent = Path(path).parent
+    try:
+        parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise DataError(f"{parent}: {error.strerror or error}") from error
+    with writing(path) as stream:
+        stream.write(content)
+
+
+def write_text(path: str | os.PathLike[str], text: str) -> None:
+    """Write a UTF-8 file, and its directory if there is none."""
+    write_bytes(path, text.encode())
+
+
+def write_json(path: str | os.PathLike[str], value: Any, *, indent: int = 2) -> None:
+    """Write a JSON file, and its directory if there is none."""
+    write_text(path, json.dumps(value, indent=indent, ensure_ascii=False) + "\n")
+
+
+def read_json(path: Path) -> Any:
+    """The content of a JSON file, or a clear error."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise DataError(f"{path}: {error.strerror}") from error
+    except ValueError as error:
+        raise DataError(f"{path}: not JSON: {error}") from error

@@ -1,0 +1,3 @@
+"""The parser that users call: model directories, vocabulary, raw text to trees, traces and worker processes.
+
+Imports text, decoding and below."""

@@ -1,0 +1,3 @@
+"""From characters to words, sentences and tags.
+
+Imports treebank and below."""

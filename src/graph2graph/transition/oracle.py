@@ -1,0 +1,219 @@
+"""The static oracle: from a tree to the transitions that build it.
+
+Nivre (2009): take LEFT-ARC or RIGHT-ARC as soon as the dependent has all its own dependents, else SWAP when the top two
+words stand against the tree's projective order, else SHIFT. The projective order lists each word between its left and
+its right dependents, so for a projective tree it is the order of the sentence and nothing is ever swapped.
+
+The lazy oracle (Nivre, Kuhlmann & Hall 2009) puts a SWAP off while s1 and b1 belong to the same projective piece of
+the tree, which can be put together first and moved as one; sequences become shorter.
+
+Both take time linear in the number of transitions, which is exactly 2n + 2 · (number of swaps).
+"""
+
+from collections.abc import Sequence
+from typing import Literal
+
+from graph2graph.transition.state import NO_NODE, ROOT, Action, State
+
+Swap = Literal["eager", "lazy"]
+_BY_NUMBER = {int(action): action for action in Action}  # several times as quick as Action(number)
+
+
+def transitions(heads: Sequence[int], *, swap: Swap = "eager", start: State | None = None) -> bytearray:
+    """The actions that build this tree (heads of words 1..n, one of them 0), each as its number.
+
+    From a state on the way they are the rest of the way. From any other state whose arcs the tree has, they are tried and
+    found wanting at times: see `way_back`.
+
+    >>> from graph2graph.transition.state import Action
+    >>> [Action(a).title for a in transitions([2, 0])]
+    ['SHIFT', 'SHIFT', 'LEFT-ARC', 'RIGHT-ARC']
+    """
+    head = [-1, *heads]
+    order = projective_order(heads)
+    piece = _projective_pieces(head) if swap == "lazy" else None
+    missing = [0] * len(head)  # how many dependents each node still lacks
+    for h in heads:
+        missing[h] += 1
+    shift, left, right, swapping = map(int, Action)
+
+    actions = bytearray()
+    act = actions.append
+    stack = [ROOT]
+    buffer = list(range(len(heads), 0, -1))
+    if start is not None:  # arcs already there are built: the words that have them are gone
+        stack, buffer = list(start.stack), list(start.buffer)
+        for h in start.heads[1:]:
+            if h != NO_NODE:
+                missing[h] -= 1
+    while True:
+        while len(stack) > 1:  # arcs and swaps, until there is nothing to do but shift
+            s1, s2 = stack[-1], stack[-2]
+            if head[s2] == s1 and not missing[s2]:
+                act(left)
+                del stack[-2]
+                missing[s1] -= 1
+            elif head[s1] == s2 and not missing[s1]:
+                act(right)
+                del stack[-1]
+                missing[s2] -= 1
+            elif order[s2] > order[s1] and (piece is None or not buffer or piece[s1] != piece[buffer[-1]]):
+                act(swapping)
+                del stack[-2]
+                buffer.append(s2)
+            else:
+                break
+        if not buffer:
+            return actions
+        act(shift)
+        stack.append(buffer.pop())
+
+
+def way_back(state: State, heads: Sequence[int]) -> tuple[list[int], bytearray] | None:
+    """From a state off the gold path: the best tree to be had, and the actions that build it; None where no way is found.
+
+    Every word without a head that can still get its gold one does: those arcs are part of one tree, so none excludes
+    another. A word whose gold head is gone goes to the word still there under which that head was put, if need be to the
+    one over its gold head's gold head, and so on up. If the gold root is gone, the word over it becomes the root.
+    """
+    tree = _best_tree(state, heads)
+    actions = way_to(state, tree)
+    return None if actions is None else (tree, actions)
+
+
+def way_to(state: State, heads: Sequence[int]) -> bytearray | None:
+    """The actions that lead from a state to a tree which has all its arcs; None where no way is found.
+
+    First the words are brought into the tree's projective order, as from the start. If that fails, since some were swapped
+    already or an arc was missed, the order they stand in now is taken for that of the sentence.
+    """
+    sequence = [*state.stack, *reversed(state.buffer)]
+    rank = {node: place for place, node in enumerate(sequence)}
+    as_they_stand = State(len(sequence) - 1)
+    for _ in state.stack[1:]:
+        as_they_stand.apply(Action.SHIFT)
+    for attempt in range(2):
+        if attempt == 0:
+            actions = transitions(heads, start=state)
+        else:
+            actions = transitions([rank[heads[word - 1]] for word in sequence[1:]], start=as_they_stand)
+        after = State(len(heads))
+        after.stack, after.buffer, after.heads = list(state.stack), list(state.buffer), list(state.heads)
+        for number in actions:
+            if not after.is_legal(_BY_NUMBER[number]):
+                break
+            after.apply(_BY_NUMBER[number])
+        if after.is_final and after.heads[1:] == list(heads):
+            return actions
+    return None
+
+
+def _best_tree(state: State, heads: Sequence[int]) -> list[int]:
+    """The tree with the arcs of a state and as many gold ones besides as can be."""
+    gold = [NO_NODE, *heads]
+    target = list(state.heads)
+    live = [word for word in range(1, len(gold)) if target[word] == NO_NODE]
+
+    def top(word: int) -> int:
+        """The word at the top of the tree that a word is in, as far as it is built."""
+        while target[word] not in (NO_NODE, ROOT):
+            word = target[word]
+        return word
+
+    def owner(word: int) -> int:
+        """The word still there under which a word was put, or itself."""
+        while state.heads[word] != NO_NODE:
+            word = state.heads[word]
+        return word
+
+    for word in live:
+        if gold[word] == ROOT or state.heads[gold[word]] == NO_NODE:
+            target[word] = gold[word]
+    root = top(gold.index(ROOT))
+    target[root] = ROOT
+    for word in live:
+        if target[word] == NO_NODE:
+            above = gold[word]
+            while above != ROOT and top(above) == word:
+                above = gold[above]
+            target[word] = root if above == ROOT else owner(above)
+    return target[1:]
+
+
+def projective_order(heads: Sequence[int]) -> list[int]:
+    """The rank of each node 0..n when every word stands between its left and its right dependents."""
+    n_nodes = len(heads) + 1
+    # Children as linked lists, each in sentence order: built from the last word back.
+    first_child, next_sibling = [0] * n_nodes, [0] * n_nodes
+    for word in range(n_nodes - 1, 0, -1):
+        h = heads[word - 1]
+        next_sibling[word], first_child[h] = first_child[h], word
+    rank = [0] * n_nodes
+    n_ranked, node = 0, ROOT
+    path: list[int] = []
+    while True:
+        # Go down to the left as far as possible; a node is ranked before its first child to the right.
+        child = first_child[node]
+        if child and child < node:
+            first_child[node] = next_sibling[child]
+            path.append(node)
+            node = child
+            continue
+        if not rank[node]:
+            rank[node] = n_ranked = n_ranked + 1
+        if child:
+            first_child[node] = next_sibling[child]
+            path.append(node)
+            node = child
+        elif path:
+            node = path.pop()
+        else:
+            return rank
+
+
+def is_projective(heads: Sequence[int]) -> bool:
+    """Whether no two arcs cross, the arc from ROOT included."""
+    rank = projective_order(heads)
+    return all(rank[i] < rank[i + 1] for i in range(len(rank) - 1))
+
+
+def rebuild(n_words: int, actions: Sequence[int]) -> list[int]:
+    """The heads of words 1..n that these actions build; an illegal one raises ValueError."""
+    state = State(n_words)
+    for number in actions:
+        state.apply(_BY_NUMBER[number])
+    return state.heads[1:]
+
+
+def _projective_pieces(head: list[int]) -> list[int]:
+    """For each node a node that stands for its piece: what arcs alone, without swaps, can put together."""
+    missing = [0] * len(head)
+    for h in head[1:]:
+        missing[h] += 1
+    joined = [-1] * len(head)  # the node each was attached to
+    stack: list[int] = []
+    for node in range(len(head)):
+        stack.append(node)
+        while len(stack) > 1:
+            s1, s2 = stack[-1], stack[-2]
+            if head[s2] == s1 and not missing[s2]:
+                del stack[-2]
+                joined[s2] = s1
+                missing[s1] -= 1
+            elif head[s1] == s2 and not missing[s1]:
+                del stack[-1]
+                joined[s1] = s2
+                missing[s2] -= 1
+            else:
+                break
+    # A node is joined only after all its own dependents, so following `joined` upwards ends at the piece's top.
+    piece = list(range(len(head)))
+    for node in range(len(head)):
+        path = []
+        while joined[node] != -1 and piece[node] == node:
+            path.append(node)
+            node = joined[node]
+        top = piece[node]
+        for below in path:
+            piece[below] = top
+    return piece

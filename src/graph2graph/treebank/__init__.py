@@ -1,0 +1,3 @@
+"""Treebanks: CoNLL-U sentences kept verbatim, the Document that users get, and drawings of trees.
+
+Imports errors and files only; no torch."""

@@ -1,0 +1,300 @@
+"""What parsing gives: a document of sentences, whose words know their heads, children and places in the text.
+
+Little is copied: a sentence is a `conllu.Sentence`, lines verbatim and all, and a word is a view of one of its rows.
+
+    >>> rows = ["1 The the DET DT _ 2 det _ _", "2 dog dog NOUN NN Number=Sing 3 nsubj _ _"]
+    >>> rows += ["3 barks bark VERB VBZ _ 0 root _ SpaceAfter=No", "4 . . PUNCT . _ 3 punct _ _"]
+    >>> document = Document.from_conllu("\\n".join(rows).replace(" ", "\\t"))
+    >>> document
+    Document('The dog barks.', 1 sentence)
+    >>> [sentence] = document.sentences
+    >>> sentence.root
+    Word(3, 'barks')
+    >>> [(word.form, word.upos, word.deprel) for word in sentence.root.children]
+    [('dog', 'NOUN', 'nsubj'), ('.', 'PUNCT', 'punct')]
+"""
+
+import io
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from graph2graph.errors import DataError
+from graph2graph.text.udpipe import offsets
+from graph2graph.treebank import conllu, drawing
+from graph2graph.treebank.conllu import Sentence
+
+if TYPE_CHECKING:
+    from spacy.tokens import Doc
+    from spacy.vocab import Vocab
+
+_PROLOGUE = re.compile(r"^<\?xml[^>]*\?>\s*")
+_SIZE = re.compile(r'<svg [^>]*?width="([\d.]+)" height="([\d.]+)"')
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Word:
+    """A word of a sentence, and the way from it to others.
+
+    >>> rows = ["1 A a DET _ _ 2 det _ _", "2 dog dog NOUN _ Number=Sing 3 nsubj _ _", "3 barks bark VERB _ _ 0 root _ _"]
+    >>> [sentence] = Document.from_conllu("\\n".join(rows).replace(" ", "\\t")).sentences
+    >>> a, dog, barks = sentence.words
+    >>> dog.lemma, dog.xpos, dog.feats, dog.head, dog.head_word
+    ('dog', None, {'Number': 'Sing'}, 3, Word(3, 'barks'))
+    >>> dog.subtree
+    [Word(1, 'A'), Word(2, 'dog')]
+    >>> barks.path_to(a)
+    [Word(3, 'barks'), Word(2, 'dog'), Word(1, 'A')]
+    """
+
+    sentence: "ParsedSentence"
+    id: int  # counted from 1
+
+    def __repr__(self) -> str:
+        return f"Word({self.id}, {self.form!r})"
+
+    def __str__(self) -> str:
+        return self.form
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Word) and self.sentence is other.sentence and self.id == other.id
+
+    def __hash__(self) -> int:
+        return hash((id(self.sentence), self.id))
+
+    def _cell(self, column: int) -> str | None:
+        value = self.sentence.rows[self.id - 1][column]
+        return None if value == "_" else value
+
+    @property
+    def form(self) -> str:
+        """The word as it is written."""
+        return self.sentence.rows[self.id - 1][conllu.FORM]
+
+    @property
+    def lemma(self) -> str | None:
+        """Its dictionary form; None where the column is `_`, as with all that follow."""
+        return self._cell(conllu.LEMMA)
+
+    @property
+    def upos(self) -> str | None:
+        """The universal part of speech."""
+        return self._cell(conllu.UPOS)
+
+    @property
+    def xpos(self) -> str | None:
+        """The treebank's own tag."""
+        return self._cell(conllu.XPOS)
+
+    @property
+    def feats(self) -> dict[str, str]:
+        """The morphological features."""
+        return _pairs(self._cell(conllu.FEATS))
+
+    @property
+    def misc(self) -> dict[str, str]:
+        """What stands in the last column; where it is not `Key=Value`, the value is empty."""
+        return _pairs(self._cell(conllu.MISC))
+
+    @property
+    def head(self) -> int | None:
+        """The id of the word it depends on; 0 for the root, None if it is not parsed."""
+        return self.sentence.heads[self.id - 1]
+
+    @property
+    def deprel(self) -> str | None:
+        """The label of the arc from its head."""
+        return self._cell(conllu.DEPREL)
+
+    @property
+    def start_char(self) -> int | None:
+        """Where it begins in the text of the document, if that is known."""
+        place = self.sentence.places[self.id - 1]
+        return place and place[0]
+
+    @property
+    def end_char(self) -> int | None:
+        """Where it ends: `document.text[word.start_char : word.end_char]`."""
+        place = self.sentence.places[self.id - 1]
+        return place and place[1]
+
+    @property
+    def head_word(self) -> "Word | None":
+        """The word it depends on; None for the root."""
+        return Word(self.sentence, self.head) if self.head else None
+
+    @property
+    def children(self) -> "list[Word]":
+        """The words that depend on it, in order."""
+        return [Word(self.sentence, child) for child in self.sentence.children[self.id]]
+
+    @property
+    def ancestors(self) -> "list[Word]":
+        """Its head, the head of that, and so on up to the root."""
+        found, word = [], self.head_word
+        while word is not None:
+            found.append(word)
+            word = word.head_word
+        return found
+
+    @property
+    def subtree(self) -> "list[Word]":
+        """The word itself and all that depends on it, however far, in order."""
+        found, children = [self.id], self.sentence.children
+        for word in found:  # which grows as we go
+            found += children[word]
+        return [Word(self.sentence, word) for word in sorted(found)]
+
+    def path_to(self, other: "Word") -> "list[Word]":
+        """The words on the way through the tree, from this one to the other, both included."""
+        up, down = [self, *self.ancestors], [other, *other.ancestors]
+        if self.sentence is not other.sentence or up[-1] != down[-1]:
+            raise DataError(f"no path from {self!r} to {other!r}: they are not in one tree")
+        while len(up) > 1 and len(down) > 1 and up[-2] == down[-2]:  # down to the word where the two ways meet
+            up.pop()
+            down.pop()
+        return up + down[-2::-1]
+
+
+class ParsedSentence(Sentence):
+    """A sentence of a document: all that a `conllu.Sentence` is, and its words and tree."""
+
+    @classmethod
+    def of(cls, sentence: Sentence) -> "ParsedSentence":
+        """The same sentence, to be walked; it must have no cycle."""
+        cycle = next(conllu.cycles(sentence.heads), None)
+        if cycle is not None:
+            raise DataError(f"sentence {(sentence.sent_id or sentence.text)!r} is no tree: word {cycle} is in a cycle")
+        return cls(**{field.name: getattr(sentence, field.name) for field in fields(Sentence)})
+
+    def __repr__(self) -> str:
+        return f"ParsedSentence({self.text!r})"
+
+    @property
+    def words(self) -> list[Word]:
+        """The words, in order."""
+        return [Word(self, number) for number in range(1, len(self) + 1)]
+
+    @property
+    def root(self) -> Word:
+        """The word that depends on no other."""
+        if 0 not in self.heads:
+            raise DataError(f"sentence {self.sent_id or self.text!r} has no root: it is not parsed")
+        return Word(self, self.heads.index(0) + 1)
+
+    @cached_property
+    def children(self) -> list[list[int]]:
+        """The ids of the dependents of each word; at 0, the root."""
+        found: list[list[int]] = [[] for _ in range(len(self) + 1)]
+        for word, head in enumerate(self.heads, 1):
+            if head is not None:
+                found[head].append(word)
+        return found
+
+    @cached_property
+    def places(self) -> list[tuple[int, int] | None]:
+        """Where each word is in the text of the document: its first character, and the one after its last."""
+        return offsets(self)
+
+    def to_conllu(self) -> str:
+        """The sentence in CoNLL-U, with the blank line after it."""
+        return "".join(self.lines)
+
+    def to_json(self) -> dict[str, Any]:
+        """The sentence as `g2g parse --output json` writes it."""
+        return as_json(self)
+
+    def render(self) -> str:
+        """The tree as a stand-alone SVG picture."""
+        return drawing.svg(self)
+
+    def _repr_svg_(self) -> str:
+        return self.render()
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Document:
+    """A text and its parsed sentences; in a notebook, the trees are shown."""
+
+    text: str
+    sentences: list[ParsedSentence]
+
+    @classmethod
+    def of(cls, text: str, sentences: Iterable[Sentence]) -> "Document":
+        """The document of a text that was parsed."""
+        return cls(text, [ParsedSentence.of(sentence) for sentence in sentences])
+
+    @classmethod
+    def from_conllu(cls, written: str) -> "Document":
+        """The document in a string of CoNLL-U; its text is that of the sentences with spaces between them."""
+        sentences = list(conllu.read(io.StringIO(written)))
+        return cls.of(" ".join(sentence.text for sentence in sentences), sentences)
+
+    def __repr__(self) -> str:
+        shown = self.text if len(self.text) <= 60 else self.text[:57] + "..."
+        return f"Document({shown!r}, {len(self.sentences)} sentence{'s' * (len(self.sentences) != 1)})"
+
+    @property
+    def words(self) -> list[Word]:
+        """The words of all sentences, in order."""
+        return [word for sentence in self.sentences for word in sentence.words]
+
+    def to_conllu(self) -> str:
+        """The sentences in CoNLL-U."""
+        return "".join(line for sentence in self.sentences for line in sentence.lines)
+
+    def to_json(self) -> list[dict[str, Any]]:
+        """The sentences as `g2g parse --output json` writes them, one object a line there, a list here."""
+        return [as_json(sentence) for sentence in self.sentences]
+
+    def to_spacy(self, vocab: "Vocab | None" = None) -> "Doc":
+        """The same words, lemmas, tags, trees and sentences as a spaCy Doc, of this vocabulary or one of its own."""
+        try:
+            from graph2graph.integrations.spacy import doc_of
+        except ImportError as error:
+            raise DataError("to_spacy needs spaCy: pip install 'graph2graph[spacy]'") from error
+        return doc_of(self.sentences, vocab)
+
+    def render(self) -> str:
+        """The trees as one stand-alone SVG picture, one sentence below the other."""
+        pictures = [sentence.render() for sentence in self.sentences]
+        return pictures[0] if len(pictures) == 1 else _stacked(pictures)
+
+    def _repr_svg_(self) -> str:
+        return self.render()
+
+    def _repr_html_(self) -> str:
+        pictures = (_PROLOGUE.sub("", sentence.render()) for sentence in self.sentences)
+        return "\n".join(f'<div style="overflow-x: auto">{picture}</div>' for picture in pictures)
+
+
+def as_json(sentence: Sentence) -> dict[str, Any]:
+    """A sentence as an object of JSON: sent_id, text, and words with the columns of CoNLL-U by name.
+
+    `_` is null, id and head are numbers, and start_char and end_char are there if the place in the text is known.
+    """
+    names = [name.lower() for name in conllu.COLUMN_NAMES]
+    words: list[dict[str, Any]] = []
+    for row, head, place in zip(sentence.rows, sentence.heads, offsets(sentence), strict=True):
+        word: dict[str, Any] = {name: None if value == "_" else value for name, value in zip(names, row, strict=True)}
+        word |= {"id": int(row[conllu.ID]), "form": row[conllu.FORM], "head": head}
+        words.append(word | (dict(zip(("start_char", "end_char"), place, strict=True)) if place else {}))
+    return {"sent_id": sentence.sent_id, "text": sentence.text, "words": words}
+
+
+def _pairs(cell: str | None) -> dict[str, str]:
+    return dict(item.partition("=")[::2] for item in cell.split("|")) if cell else {}
+
+
+def _stacked(pictures: list[str]) -> str:
+    """One picture of several, each in its own frame below the one before."""
+    frames, y, width = [], 0.0, 0.0
+    for picture in pictures:
+        size = _SIZE.search(picture)
+        assert size is not None  # drawing.svg writes it so
+        frames.append(_PROLOGUE.sub("", picture).replace("<svg ", f'<svg y="{y:g}" ', 1))
+        y, width = y + float(size[2]), max(width, float(size[1]))
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" version="1.1" width="{width:g}" height="{y:g}">'
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{head}\n{"".join(frames)}</svg>\n'

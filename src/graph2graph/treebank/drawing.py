@@ -1,0 +1,388 @@
+"""Trees as pictures: box characters for the terminal, and SVG with arcs above the words.
+
+In both, lines that would overlap run in different lanes. `_lay` gives them out: a line lies just above all lines that
+were laid before it in the same stretch of the sentence. In a projective tree that is its depth of nesting; crossing
+arcs get different lanes in the same way.
+
+    >>> import io
+    >>> lines = ["1 Dogs _ NOUN _ _ 2 nsubj _ _", "2 bark _ VERB _ _ 0 root _ _"]
+    >>> [sentence] = conllu.read(io.StringIO("\\n".join(line.replace(" ", "\\t") for line in lines)))
+    >>> print(text(sentence))
+    # text = Dogs bark
+     ╭─╼ Dogs  NOUN  nsubj
+    ─┴─╼ bark  VERB  root
+"""
+
+import unicodedata
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from xml.sax.saxutils import escape
+
+from graph2graph.errors import DataError
+from graph2graph.treebank import conllu
+
+
+def text(sentence: conllu.Sentence) -> str:
+    """The tree in box characters: one line a word, in order, with its form, tag and label.
+
+    Each head has an upright line on which its dependents hang, left of the upright lines of those dependents. A line
+    from the left edge leads to a root, `─│─` is a crossing without contact, and a word without head has no `╼`.
+    """
+    _refuse_cycle(sentence)
+    columns = [list(map(_printable, column)) for column in (sentence.forms, _tags(sentence), sentence.deprels)]
+    form_width, tag_width = (min(30, max(map(_n_cells, column), default=0)) for column in columns[:2])
+    rows = [f"# sent_id = {_printable(sentence.sent_id)}"] if sentence.sent_id else []
+    rows.append(f"# text = {_printable(sentence.text)}")
+    for branch, form, tag, deprel in zip(_branches(sentence.heads), *columns, strict=True):
+        rows.append(f"{branch} {_padded(form, form_width)}  {_padded(tag, tag_width)}  {deprel}".rstrip())
+    return "\n".join(rows)
+
+
+def svg(sentence: conllu.Sentence) -> str:
+    """The tree as a stand-alone SVG 1.1 picture; right to left when most of its words are."""
+    _refuse_cycle(sentence)
+    return "\n".join(_Picture(sentence).elements()) + "\n"
+
+
+def _refuse_cycle(sentence: conllu.Sentence) -> None:
+    cycle = next(conllu.cycles(sentence.heads), None)
+    if cycle is not None:
+        raise DataError(f"sentence {(sentence.sent_id or sentence.text)!r} is no tree: word {cycle} is in a cycle")
+
+
+def _tags(sentence: conllu.Sentence) -> list[str]:
+    return [row[conllu.XPOS] if row[conllu.UPOS] == "_" else row[conllu.UPOS] for row in sentence.rows]
+
+
+def _lay(lanes: list[int], first: int, last: int) -> int:
+    """Lay a line over `first` to `last`, just above what lies there; return its lane, counted from 1."""
+    lane = 1 + max(lanes[first : last + 1])
+    lanes[first : last + 1] = [lane] * (last + 1 - first)
+    return lane
+
+
+# --- Characters ---
+
+
+def _printable(text: str) -> str:
+    """The text without what XML forbids or a terminal would obey: controls, surrogates, line separators."""
+    if text.isprintable():
+        return text
+    return "".join("\ufffd" if unicodedata.category(c) in _UNPRINTABLE or c in "\ufffe\uffff" else c for c in text)
+
+
+_UNPRINTABLE = frozenset(("Cc", "Cs", "Zl", "Zp"))
+_WITHOUT_WIDTH = frozenset(("Mn", "Me", "Cf"))  # combining marks, joiners
+
+
+def _is_wide(character: str) -> bool:
+    return unicodedata.east_asian_width(character) in "WF"
+
+
+def _n_cells(text: str) -> int:
+    """How many columns of a terminal the text takes."""
+    return sum(0 if unicodedata.category(c) in _WITHOUT_WIDTH else 2 if _is_wide(c) else 1 for c in text)
+
+
+def _padded(text: str, width: int) -> str:
+    return text + " " * (width - _n_cells(text))
+
+
+def _text_width(text: str, size: float) -> float:
+    """The width of the text in a wide sans-serif font, rather too much than too little."""
+    return size * sum(map(_character_width, text))
+
+
+def _character_width(character: str) -> float:
+    """In ems."""
+    if character in "ijlI.,:;'|!()[]` ":
+        return 0.36
+    if character in 'frt-/"':
+        return 0.44
+    if character in "mwMW@%—…":
+        return 0.98
+    if character.isascii():
+        return 0.72 if character.isupper() else 0.64
+    if unicodedata.category(character) in _WITHOUT_WIDTH:
+        return 0.0
+    return 1.05 if _is_wide(character) else 0.7
+
+
+def _direction(form: str) -> int:
+    """1 for a word written left to right, -1 for one written right to left, 0 for one without letters."""
+    directions = ({"L": 1, "R": -1, "AL": -1}.get(unicodedata.bidirectional(character), 0) for character in form)
+    return next(filter(None, directions), 0)
+
+
+# --- The text tree ---
+
+
+def _branches(heads: Sequence[int | None]) -> Iterator[str]:
+    """What stands left of each word."""
+    first, last = list(range(len(heads) + 1)), list(range(len(heads) + 1))  # how far each head's upright line reaches
+    for word, head in enumerate(heads, 1):
+        if head:
+            first[head], last[head] = min(first[head], word), max(last[head], word)
+    columns = _columns(heads, first, last)
+    cells = ["  "] * max([1, *columns])  # the upright lines that go on from one row to the next
+    for word, head in enumerate(heads, 1):
+        row = cells.copy()
+        start, own = columns[head] if head else 0, columns[word]  # the level line begins after column `start`
+        if head:
+            row[start - 1] = " " + _joint("╭╰├", first[head] < word, word < last[head])
+            cells[start - 1] = " │" if word < last[head] else "  "
+        if own:
+            glyphs = " ╭╰├" if head is None else "─┬┴┼"
+            row[own - 1] = glyphs[0] + _joint(glyphs[1:], first[word] < word, word < last[word])
+            cells[own - 1] = " │" if word < last[word] else "  "
+        if head is None:
+            start = own or len(row)
+        # Only blanks become part of the level line: it passes under the upright lines that it crosses.
+        branch = "".join(row[:start]) + "".join(row[start:]).replace(" ", "─")
+        branch += "─╼" if head is not None else "──" if own else "  "
+        yield branch if len(cells) <= 30 else branch[1::2]  # deep trees without the space between upright lines
+
+
+def _columns(heads: Sequence[int | None], first: Sequence[int], last: Sequence[int]) -> list[int]:
+    """The column, from 1, of each head's upright line; 0 for a word without dependents."""
+    dependents: list[list[int]] = [[] for _ in range(len(heads) + 1)]
+    for word, head in enumerate(heads, 1):
+        dependents[head or 0].append(word)
+    columns = [0] * (len(heads) + 1)
+    lanes = [0] * (len(heads) + 1)
+    generation = dependents[0]
+    while generation:  # heads come before their dependents, and so left of them
+        for word in generation:
+            if dependents[word]:
+                columns[word] = _lay(lanes, first[word], last[word])
+        generation = [dependent for word in generation for dependent in dependents[word]]
+    return columns
+
+
+def _joint(glyphs: str, up: bool, down: bool) -> str:
+    """How a level line meets an upright one that goes on down, up, or both."""
+    return glyphs[2 if up and down else int(up)]
+
+
+# --- The picture ---
+
+WORD_SIZE, TAG_SIZE, LABEL_SIZE = 16.0, 10.5, 11.5  # of the fonts; all sizes are in pixels
+MARGIN = 12.0
+WORD_SPACE = 14.0  # between two words
+END_SPACE = 6.0  # between the ends of two arcs at a word
+LANE = 19.0  # from one arc up to the next
+LOWEST_ARC = 24.0  # above the arrow tips
+CORNER = 9.0  # the radius of an arc's corners
+TIP_WIDTH, TIP_LENGTH = 6.0, 6.5
+LABEL_HEIGHT = 15.0  # of the box behind it
+LABEL_PAD = 3.0  # in the box, on either side
+ARC_STUB = 8.0  # the least that is seen of an arc on either side of its label
+WORD_BASE, TAG_BASE = 19.0, 36.0  # below the arrow tips
+BOTTOM = 42.0
+
+# The light colours are attributes, so that they hold where style sheets are not understood.
+_PAPER = 'class="paper" fill="#ffffff"'
+_DARK = """
+@media (prefers-color-scheme: dark) {
+  .g2g-tree .paper { fill: #16181d }
+  .g2g-tree .arcs { stroke: #8b95a5 }
+  .g2g-tree .tips { fill: #8b95a5 }
+  .g2g-tree .labels { fill: #8ab4f8 }
+  .g2g-tree .words { fill: #f1f3f5 }
+  .g2g-tree .tags { fill: #9aa4b2 }
+}
+"""
+
+
+@dataclass(slots=True)
+class _Arc:
+    """An arc between the words `left` and `right` (from 0), or the line down to a root, where both are the root."""
+
+    left: int
+    right: int
+    dependent: int
+    label: str
+    lane: int = 0
+    x1: float = 0.0  # its end at `left`
+    x2: float = 0.0  # its end at `right`
+    label_x: float = 0.0
+
+    @property
+    def length(self) -> int:
+        return self.right - self.left
+
+    @property
+    def is_root(self) -> bool:
+        return self.length == 0
+
+    @property
+    def y(self) -> float:
+        """How high it is: y grows downwards, and the arrow tips are at 0."""
+        return -LOWEST_ARC - LANE * (self.lane - 1)
+
+    @property
+    def box_width(self) -> float:
+        """The width of the box behind the label."""
+        return _text_width(self.label, LABEL_SIZE) + 2 * LABEL_PAD if self.label else 0.0
+
+    def order_at(self, word: int) -> tuple[int, int]:
+        """Its place among the arc ends of a word, such that no two of its arcs cross.
+
+        From left to right: arcs to the left, the shortest first; the root's; arcs to the right, the shortest last.
+        """
+        side = (self.left == word) - (self.right == word)
+        return side, -side * self.length
+
+    def path(self) -> str:
+        """Up at the left end, round two corners, and down at the right end."""
+        if self.is_root:
+            return f"M{_number(self.x1)} {_number(self.y)}V{_number(-TIP_LENGTH / 2)}"
+        radius = min(CORNER, abs(self.x2 - self.x1) / 2)
+        inwards = radius if self.x1 < self.x2 else -radius
+        x1, turn1, turn2, x2 = map(_number, (self.x1, self.x1 + inwards, self.x2 - inwards, self.x2))
+        y, shoulder = _number(self.y), _number(self.y + radius)
+        foot1, foot2 = (_number(-TIP_LENGTH / 2 if word == self.dependent else 0) for word in (self.left, self.right))
+        return f"M{x1} {foot1}V{shoulder}Q{x1} {y} {turn1} {y}H{turn2}Q{x2} {y} {x2} {shoulder}V{foot2}"
+
+
+class _Picture:
+    """Where everything is; then, its elements."""
+
+    def __init__(self, sentence: conllu.Sentence) -> None:
+        self.title = _printable(sentence.text)
+        self.forms = [_printable(form) for form in sentence.forms]
+        self.tags = ["" if tag == "_" else _printable(tag) for tag in _tags(sentence)]
+        self.arcs = []
+        for word, (head, deprel) in enumerate(zip(sentence.heads, sentence.deprels, strict=True)):
+            if head is not None:
+                other = head - 1 if head else word
+                label = "" if deprel == "_" else _printable(deprel)
+                self.arcs.append(_Arc(min(word, other), max(word, other), word, label))
+        self.arcs.sort(key=lambda arc: arc.length)
+        self._stack_arcs()
+        ends_widths = self._spread_ends()
+        self.centres, self.width = self._place_words(ends_widths)
+        for arc in self.arcs:
+            arc.x1 += self.centres[arc.left]
+            arc.x2 += self.centres[arc.right]
+        self._place_labels()
+        self.height = MARGIN + max((LABEL_HEIGHT / 2 - arc.y for arc in self.arcs), default=0.0)
+        self.is_rtl = sum(map(_direction, self.forms)) < 0
+        if self.is_rtl:
+            self._mirror()
+
+    def _stack_arcs(self) -> None:
+        """Give short arcs the low lanes and roots the top one."""
+        lanes = [0] * len(self.forms)  # above the gaps between words
+        for arc in self.arcs:
+            if not arc.is_root:
+                arc.lane = _lay(lanes, arc.left, arc.right - 1)
+        top = 1 + max(lanes, default=0)
+        for arc in self.arcs:
+            if arc.is_root:
+                arc.lane = top
+
+    def _spread_ends(self) -> list[float]:
+        """Set each end of an arc, for now as its distance from the centre of the word; return the width they take."""
+        arcs_at: list[list[_Arc]] = [[] for _ in self.forms]
+        for arc in self.arcs:
+            for word in {arc.left, arc.right}:
+                arcs_at[word].append(arc)
+        widths = [END_SPACE * max(0, len(arcs) - 1) for arcs in arcs_at]
+        for word, arcs in enumerate(arcs_at):
+            for i, arc in enumerate(sorted(arcs, key=lambda arc: arc.order_at(word))):
+                offset = END_SPACE * i - widths[word] / 2
+                if arc.left == word:
+                    arc.x1 = offset
+                if arc.right == word:
+                    arc.x2 = offset
+        return widths
+
+    def _place_words(self, ends_widths: list[float]) -> tuple[list[float], float]:
+        """The centres of the words, so far apart that the labels have room on their arcs, and the width of it all."""
+        arcs_to: list[list[_Arc]] = [[] for _ in self.forms]
+        for arc in self.arcs:
+            arcs_to[arc.right].append(arc)
+        centres: list[float] = []
+        edge, root_edge = MARGIN - WORD_SPACE, MARGIN  # the right edges of the last word and of the last root's label
+        for word, (form, tag) in enumerate(zip(self.forms, self.tags, strict=True)):
+            half = max(_text_width(form, WORD_SIZE), _text_width(tag, TAG_SIZE), ends_widths[word]) / 2
+            centre = edge + WORD_SPACE + half
+            for arc in arcs_to[word]:
+                if arc.is_root:
+                    centre = max(centre, root_edge + arc.box_width / 2 - arc.x2)
+                else:
+                    centre = max(centre, centres[arc.left] + arc.x1 + arc.box_width + 2 * ARC_STUB - arc.x2)
+            for arc in arcs_to[word]:
+                if arc.is_root:
+                    root_edge = centre + arc.x2 + arc.box_width / 2 + LABEL_PAD
+            centres.append(centre)
+            edge = centre + half
+        return centres, max(edge, root_edge) + MARGIN
+
+    def _place_labels(self) -> None:
+        """Put each label in the middle of its arc, or as near as it can be without hiding a line that crosses."""
+        uprights = sorted((x, arc.lane) for arc in self.arcs for x in {arc.x1, arc.x2})
+        for arc in self.arcs:
+            middle = (arc.x1 + arc.x2) / 2
+            half = arc.box_width / 2 + 2 * LABEL_PAD
+            reach = 6 * half  # further away it would not be looked for
+            low = bisect_right(uprights, max(arc.x1, middle - reach), key=lambda upright: upright[0])
+            high = bisect_left(uprights, min(arc.x2, middle + reach), key=lambda upright: upright[0])
+            crossing = [x for x, lane in uprights[low:high] if lane > arc.lane]
+            gaps = pairwise([arc.x1, *crossing, arc.x2])
+            places = [min(max(middle, a + half), b - half) for a, b in gaps if b - a >= 2 * half]
+            arc.label_x = min(places, key=lambda x: abs(x - middle), default=middle)
+
+    def _mirror(self) -> None:
+        self.centres = [self.width - x for x in self.centres]
+        for arc in self.arcs:
+            arc.x1, arc.x2, arc.label_x = self.width - arc.x1, self.width - arc.x2, self.width - arc.label_x
+
+    def elements(self) -> Iterator[str]:
+        """The lines of the file."""
+        width, height = _number(self.width), _number(self.height + BOTTOM)
+        yield '<?xml version="1.0" encoding="UTF-8"?>'
+        yield (
+            f'<svg xmlns="http://www.w3.org/2000/svg" version="1.1" class="g2g-tree" width="{width}" height="{height}"'
+            f' viewBox="0 0 {width} {height}" font-family="sans-serif" text-anchor="middle">'
+        )
+        yield f"<title>{escape(self.title)}</title>"
+        yield f'<style type="text/css">{_DARK}</style>'
+        yield f'<rect {_PAPER} width="{width}" height="{height}"/>'
+        yield f'<g transform="translate(0 {_number(self.height)})">'
+        yield '<g class="arcs" fill="none" stroke="#5f6b7a" stroke-width="1.2">'
+        yield from (f'<path d="{arc.path()}"/>' for arc in self.arcs)
+        yield '</g>\n<g class="tips" fill="#5f6b7a">'
+        yield from map(self._tip, self.arcs)
+        yield f'</g>\n<g class="labels" fill="#1a4f9c" font-size="{LABEL_SIZE}">'
+        yield from (self._label(arc) for arc in self.arcs if arc.label)
+        yield f'</g>\n<g class="words" fill="#111418" font-size="{WORD_SIZE}">'
+        yield from map(self._word, self.centres, self.forms)
+        yield f'</g>\n<g class="tags" fill="#66707d" font-size="{TAG_SIZE}">'
+        yield from (_text(x, TAG_BASE, tag) for x, tag in zip(self.centres, self.tags, strict=True) if tag)
+        yield "</g>\n</g>\n</svg>"
+
+    def _tip(self, arc: _Arc) -> str:
+        x = _number(arc.x1 if arc.dependent == arc.left else arc.x2)
+        return f'<path d="M{x} 0l{_number(-TIP_WIDTH / 2)} {_number(-TIP_LENGTH)}h{_number(TIP_WIDTH)}z"/>'
+
+    def _label(self, arc: _Arc) -> str:
+        x, y = _number(arc.label_x - arc.box_width / 2), _number(arc.y - LABEL_HEIGHT / 2)
+        box = f'<rect {_PAPER} x="{x}" y="{y}" width="{_number(arc.box_width)}" height="{_number(LABEL_HEIGHT)}"/>'
+        return box + _text(arc.label_x, arc.y + LABEL_SIZE / 3, arc.label)
+
+    def _word(self, x: float, form: str) -> str:
+        """A word; without letters, it is written as the sentence is."""
+        is_rtl = _direction(form) < (1 if self.is_rtl else 0)
+        return _text(x, WORD_BASE, form, ' direction="rtl" unicode-bidi="embed"' if is_rtl else "")
+
+
+def _text(x: float, y: float, text: str, attributes: str = "") -> str:
+    return f'<text x="{_number(x)}" y="{_number(y)}"{attributes}>{escape(text)}</text>'
+
+
+def _number(value: float) -> str:
+    return f"{value:.1f}".removesuffix(".0")

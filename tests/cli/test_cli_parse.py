@@ -1,0 +1,413 @@
+"""`g2g parse` and `graph2graph.load` with a small model of their own."""
+
+import contextlib
+import gzip
+import io
+import json
+import os
+import pty
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+import graph2graph
+from conftest import CONTRACTIONS
+from graph2graph.config import VARIANTS, Config
+from graph2graph.errors import DataError
+from graph2graph.parser import catalogue
+from graph2graph.parser.parser import Parser, Vocabulary
+from graph2graph.text.udpipe import TextModel, offsets
+from graph2graph.treebank import conllu
+from graph2graph.treebank.conllu import LEMMA, UPOS, XPOS
+
+TOY = Path(__file__).parents[1] / "data" / "toy.conllu"
+Run = Callable[..., Any]
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A parser with random weights: its trees are wrong, but trees."""
+    sentences = list(conllu.read(TOY))
+    encoder = {"width": 16, "inner_width": 32, "layers": 1, "heads": 2, "vocab_size": 200}
+    config = Config.parse({"model": VARIANTS["sent-g2g"] | {"encoder": encoder}}, "test")
+    torch.manual_seed(1)
+    parser = Parser.create(config, Vocabulary.of(sentences), forms=(form for s in sentences for form in s.forms))
+    path = tmp_path_factory.mktemp("model")
+    parser.save(path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def full(model: Path, text_udpipe: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same parser with a text model."""
+    path = tmp_path_factory.mktemp("full") / "model"
+    shutil.copytree(model, path)
+    shutil.copy(text_udpipe, path)
+    return path
+
+
+def test_only_head_and_deprel_change(g2g: Run, model: Path, tmp_path: Path) -> None:
+    given, parsed = tmp_path / "in.conllu", tmp_path / "out.conllu"
+    text = TOY.read_text().replace("\n", "\r\n").replace("# sent_id = yes", "# anything else\r\n# sent_id = yes")
+    given.write_bytes(text.encode())
+    assert g2g("parse", "--model", model, given, "-o", parsed).code == 0
+    before, after = given.read_bytes().split(b"\n"), parsed.read_bytes().split(b"\n")
+    assert len(before) == len(after)
+    for line, other in zip(before, after, strict=True):
+        columns, others = line.split(b"\t"), other.split(b"\t")
+        assert columns[:6] + columns[8:] == others[:6] + others[8:]
+    assert list(conllu.read(parsed))  # single-rooted trees, all of them
+
+
+@pytest.mark.parametrize("tags", ["keep", "predict", "none"])
+def test_other_columns_stay_whatever_the_tags(g2g: Run, full: Path, tmp_path: Path, tags: str) -> None:
+    given = tmp_path / "in.conllu"
+    text = (
+        CONTRACTIONS.replace("AUX", "_")
+        .replace("\n", "\r\n")
+        .replace("7\tit", "6.1\t_\t_\t_\t_\t_\t_\t_\t_\t_\r\n7\tit")
+    )
+    given.write_bytes(text.encode() + TOY.read_bytes())
+    done = g2g("parse", "--model", full, given, "--tags", tags)
+    assert done.code == 0, done.err
+    before, after = given.read_bytes().split(b"\n"), done.out_bytes.split(b"\n")
+    assert [(c[:6], c[8:]) for c in (line.split(b"\t") for line in before)] == [
+        (c[:6], c[8:]) for c in (line.split(b"\t") for line in after)
+    ]
+
+
+def test_the_parser_sees_the_tags_asked_for(g2g: Run, full: Path, text_udpipe: Path, tmp_path: Path) -> None:
+    parser, tagger = Parser.load(full), TextModel.load(text_udpipe)
+    wrong = tmp_path / "wrong.conllu"
+    conllu.write((s.with_tags(["VERB"] * len(s), ["_"] * len(s)) for s in conllu.read(TOY)), wrong)
+    trees = {}
+    for tags in ("keep", "predict", "none"):
+        done = g2g("parse", "--model", full, wrong, "--tags", tags)
+        trees[tags] = [(s.heads, s.deprels) for s in conllu.read(io.StringIO(done.out))]
+    assert trees["keep"] == [(s.heads, s.deprels) for s in parser.parse(conllu.read(wrong))]
+    assert trees["predict"] == [(s.heads, s.deprels) for s in parser.parse(tagger.tagged(conllu.read(wrong)))]
+    assert trees["none"] == [(s.heads, s.deprels) for s in parser.parse(conllu.read(wrong), tags=False)]
+    assert len({str(found) for found in trees.values()}) == 3  # or this test says nothing
+
+
+def test_heads_in_the_input_are_not_looked_at(g2g: Run, model: Path, tmp_path: Path) -> None:
+    bare = tmp_path / "bare.conllu"
+    conllu.write((s.with_tree([None] * len(s), ["_"] * len(s)) for s in conllu.read(TOY)), bare)
+    assert g2g("parse", "--model", model, bare).out == g2g("parse", "--model", model, TOY).out
+
+
+def test_a_file_may_be_parsed_in_place(g2g: Run, model: Path, tmp_path: Path) -> None:
+    path = tmp_path / "x.conllu"
+    path.write_bytes(TOY.read_bytes())
+    assert g2g("parse", "--model", model, path, "-o", path).code == 0
+    assert len(list(conllu.read(path))) == 7
+    assert [p.name for p in tmp_path.iterdir()] == ["x.conllu"]
+
+
+def test_words_in_lines(g2g: Run, model: Path) -> None:
+    done = g2g("parse", "--model", model, "--input", "horizontal", "-", stdin=b"A dog barks .\n\n  Yes\n")
+    sentences = list(conllu.read(io.StringIO(done.out)))
+    assert [s.forms for s in sentences] == [["A", "dog", "barks", "."], ["Yes"]]
+    assert all(s.parsed for s in sentences)
+    done = g2g("parse", "--model", model, "--input", "vertical", "-", stdin=b"A\ndog\n\n\nYes")
+    assert [s.forms for s in conllu.read(io.StringIO(done.out))] == [["A", "dog"], ["Yes"]]
+
+
+def test_json_tree_and_picture(g2g: Run, model: Path, tmp_path: Path) -> None:
+    lines = g2g("parse", "--model", model, TOY, "--output", "json").out.splitlines()
+    first = json.loads(lines[0])
+    assert len(lines) == 7
+    assert first["sent_id"] == "hearing"
+    assert first["words"][0]["form"] == "A"
+    assert sum(word["head"] == 0 for word in first["words"]) == 1
+    assert "hearing" in g2g("parse", "--model", model, TOY, "--output", "tree").out
+    one = tmp_path / "one.conllu"
+    conllu.write(list(conllu.read(TOY))[:1], one)
+    assert g2g("parse", "--model", model, one, "--output", "svg").out.startswith("<?xml")
+    done = g2g("parse", "--model", model, TOY, "--output", "svg")
+    assert done.code == 1
+    assert "one sentence" in done.err
+
+
+def test_tags_can_be_left_out(g2g: Run, model: Path) -> None:
+    parser = Parser.load(model)
+    expected = "".join("".join(s.lines) for s in parser.parse(conllu.read(TOY), tags=False))
+    assert g2g("parse", "--model", model, TOY, "--tags", "none").out == expected
+
+
+TEXT = "Hey There. I don't think he saw it.\n\nIt isn't the issue today.\n"
+
+
+def test_raw_text(g2g: Run, full: Path, tmp_path: Path) -> None:
+    done = g2g("parse", "--model", full, "--text", TEXT)
+    assert (done.code, done.err) == (0, "")
+    sentences = list(conllu.read(io.StringIO(done.out)))
+    assert [s.forms for s in sentences][:2] == [
+        ["Hey", "There", "."],
+        ["I", "do", "n't", "think", "he", "saw", "it", "."],
+    ]
+    assert all(s.parsed and "_" not in s.column(UPOS) + s.column(LEMMA) for s in sentences)
+    assert "TokenRange" not in done.out
+    plain, packed = tmp_path / "a.txt", tmp_path / "b.gz"
+    plain.write_bytes(b"\xef\xbb\xbf" + TEXT.encode())
+    packed.write_bytes(gzip.compress(TEXT.encode()))
+    for arguments in ([plain], [packed], ["-"], ["--input", "text", "-"]):
+        assert g2g("parse", "--model", full, *arguments, stdin=TEXT.encode()).out == done.out
+    both = list(conllu.read(io.StringIO(g2g("parse", "--model", full, plain, packed, TOY).out)))
+    ids = [str(n + 1) for n in range(2 * len(sentences))]  # they go on over the files
+    assert [s.sent_id for s in both] == ids + [s.sent_id for s in conllu.read(TOY)]
+    assert sum("newdoc" in s.comments for s in both) == 2
+
+
+def test_raw_text_without_tags_and_with_lines(g2g: Run, full: Path) -> None:
+    for tags in ("none", "keep"):  # there are none to keep
+        done = g2g("parse", "--model", full, "--text", TEXT, "--tags", tags)
+        assert {cell for s in conllu.read(io.StringIO(done.out)) for cell in s.column(UPOS)} == {"_"}
+    done = g2g("parse", "--model", full, "--text", "Hey There. Yes\nYes", "--presegmented", "--ranges")
+    sentences = list(conllu.read(io.StringIO(done.out)))
+    assert [s.forms for s in sentences] == [["Hey", "There", ".", "Yes"], ["Yes"]]
+    assert offsets(sentences[1]) == [(15, 18)]
+
+
+def test_json_says_where_words_are(g2g: Run, full: Path, tmp_path: Path) -> None:
+    file = tmp_path / "windows.txt"
+    text = TEXT.replace("\n", "\r\n")
+    file.write_bytes(text.encode())
+    lines = g2g("parse", "--model", full, file, "--output", "json").out.splitlines()
+    words = [word for line in lines for word in json.loads(line)["words"]]
+    assert len(words) > 15
+    assert all(text[word["start_char"] : word["end_char"]] == word["form"] for word in words)
+    first = json.loads(g2g("parse", "--model", full, TOY, "--output", "json").out.splitlines()[0])
+    assert "start_char" not in first["words"][0]
+
+
+def test_words_are_tagged_where_there_is_a_tagger(g2g: Run, model: Path, full: Path) -> None:
+    for directory, tags, expected in ((full, [], False), (model, [], True), (full, ["--tags", "none"], True)):
+        for written in ("horizontal", "vertical"):
+            given = b"It is the issue\n" if written == "horizontal" else b"It\nis\nthe\nissue\n"
+            done = g2g("parse", "--model", directory, "--input", written, *tags, "-", stdin=given)
+            [sentence] = conllu.read(io.StringIO(done.out))
+            assert ("_" in sentence.column(UPOS) + sentence.column(XPOS)) == expected
+
+
+@pytest.mark.parametrize("written", ["text", "horizontal", "vertical", "conllu"])
+def test_nothing_in_nothing_out(g2g: Run, full: Path, written: str) -> None:
+    blanks = [b"", b"\n"] if written == "conllu" else [b"", b"\n", b" \t\r\n\n "]
+    for given in blanks:
+        for shown in ("conllu", "json", "tree", "svg"):
+            done = g2g("parse", "--model", full, "--input", written, "--output", shown, "-", stdin=given)
+            assert (done.code, done.out, done.err) == (0, "", "")
+
+
+def test_wrong_usage(g2g: Run, model: Path) -> None:
+    assert "nothing to parse" in g2g("parse", "--model", model).err
+    for arguments in ([], [TOY, "--text", "Yes"], [TOY, "--tags", "some"], [TOY, "--input", "pdf"]):
+        assert g2g("parse", "--model", model, *arguments).code == 2
+
+
+def test_load(full: Path, model: Path) -> None:
+    nlp = graph2graph.load(full)
+    document = nlp(TEXT)
+    assert document.sentences[0].forms == ["Hey", "There", "."]
+    assert document.to_conllu() == "".join("".join(s.lines) for s in document.sentences)
+    assert all(s.parsed for s in document.sentences)
+    texts = ["", "Yes", " \n", TEXT, "Hey There.", ""]
+    piped = list(nlp.pipe(iter(texts)))
+    assert [d.text for d in piped] == texts
+    assert [d.to_conllu() for d in piped] == [nlp(text).to_conllu() for text in texts]
+    assert offsets(nlp("Yes", ranges=True).sentences[0]) == [(0, 3)]
+    assert [s.lines for s in nlp.parse(conllu.read(TOY))] == [
+        s.lines for s in Parser.load(full).parse(conllu.read(TOY))
+    ]
+    bare = graph2graph.load(str(model))
+    assert len(list(bare.parse(conllu.read(TOY), tags="none"))) == 7
+    for wanted in (lambda: bare("Yes"), lambda: list(bare.parse(conllu.read(TOY), tags="predict"))):
+        with pytest.raises(DataError, match="g2g train-text"):
+            wanted()
+
+
+def test_a_parser_that_does_better_without_predicted_tags(g2g: Run, full: Path, tmp_path: Path) -> None:
+    blind = tmp_path / "blind"
+    shutil.copytree(full, blind)
+    values = json.loads((blind / "config.json").read_text())
+    values["decode"]["predicted_tags"] = False
+    (blind / "config.json").write_text(json.dumps(values))
+    text = "Hey There. Yes, you see the dogs that they had seen? No!"
+
+    def of(model: Path, *options: object) -> tuple[list[Any], list[list[str]]]:
+        out = g2g("parse", "--model", model, "--text", text, *options).out
+        sentences = list(conllu.read(io.StringIO(out)))
+        return [(s.heads, s.deprels) for s in sentences], [s.column(UPOS) for s in sentences]
+
+    trees, tags = of(full)
+    trees_without, no_tags = of(full, "--tags", "none")
+    assert trees != trees_without
+    assert of(blind) == (trees_without, tags) != (trees_without, no_tags)
+    assert of(blind, "--tags", "predict") == (trees, tags)
+    document = graph2graph.load(blind)(text)
+    assert [(s.heads, s.deprels) for s in document.sentences] == trees_without
+
+
+def test_pipe_streams(full: Path) -> None:
+    nlp = graph2graph.load(full)
+    taken = 0
+
+    def texts() -> Iterator[str]:
+        nonlocal taken
+        for _ in range(10_000):
+            taken += 1
+            yield "Yes"
+
+    assert next(nlp.pipe(texts())).text == "Yes"
+    assert taken < 1000
+
+
+def test_shipped_models(full: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(catalogue, "shipped", lambda: {"aa": full, "bb": full})
+    monkeypatch.chdir(tmp_path)
+    assert catalogue.find("bb") == full
+    with pytest.raises(DataError, match=r"xx: no such model \(shipped: aa, bb\); the directory"):
+        graph2graph.load("xx")
+    (tmp_path / "bb").mkdir()
+    assert catalogue.find("bb") == Path("bb")  # the user's own goes first
+    with pytest.raises(DataError, match="no such model directory"):
+        catalogue.find("some/where")
+
+
+def test_mistakes(g2g: Run, model: Path, full: Path, tmp_path: Path) -> None:
+    corrupt = tmp_path / "corrupt"
+    shutil.copytree(full, corrupt)
+    (corrupt / "text.udpipe").write_bytes(b"nothing good")
+    packed = tmp_path / "packed.txt.gz"
+    packed.write_bytes(gzip.compress(TEXT.encode() * 100)[:60])
+    bad = tmp_path / "bad.txt"
+    bad.write_bytes(b"good\n\xff\xfe bad\n")
+    short = tmp_path / "short.conllu"
+    short.write_text("1\tword\n\n")
+    cases = [
+        ("no such model", ["--model", tmp_path / "none", TOY]),
+        ("No such file", ["--model", model, tmp_path / "none.conllu"]),
+        ("No such file", ["--model", model, "--input", "vertical", tmp_path / "none.txt"]),
+        ("bad.txt:2: invalid UTF-8", ["--model", model, "--input", "horizontal", bad]),
+        ("expected 10 tab-separated columns", ["--model", model, short]),
+        ("bad.txt:2: invalid UTF-8 at position 1", ["--model", full, bad]),
+        ("No such file", ["--model", full, tmp_path / "none.txt"]),
+        ("Is a directory", ["--model", full, tmp_path]),
+        ("broken gzip data", ["--model", full, packed]),
+        ("g2g train-text", ["--model", model, "--text", "Yes"]),
+        ("g2g train-text", ["--model", model, TOY, "--tags", "predict"]),
+        ("text.udpipe: not a UDPipe model", ["--model", corrupt, "--text", "Yes"]),
+        ("no-such-name: no such model", ["--model", "no-such-name", TOY]),
+        ("No such file", ["--model", model, TOY, "-o", tmp_path / "no" / "where.conllu"]),
+    ]
+    for message, arguments in cases:
+        done = g2g("parse", *arguments)
+        assert done.code == 1, message
+        assert message in done.err
+        assert len(done.err.strip().splitlines()) == 1
+
+
+# ---------------------------------------------------------------------------------------------------- how it is decoded
+
+
+def test_how_to_decode(g2g: Run, full: Path, tmp_path: Path) -> None:
+    given = tmp_path / "in.conllu"
+    given.write_bytes(TOY.read_bytes())
+
+    def run(*how: object) -> str:
+        done = g2g("parse", "--model", full, given, *how)
+        assert done.code == 0, done.err
+        return str(done.out)
+
+    plain = run()
+    assert run("--reencode", "exact") == run("--reencode", "1.5") == run("--beam", 1) == plain
+    list(conllu.read(io.StringIO(run("--reencode", "0"))))
+    assert run("--reencode", "adaptive") == run("--reencode", "0.9")
+    assert run("--keep-arcs") == TOY.read_text()
+    for tags in ("keep", "predict"):
+        rows = [line.split("\t") for line in run("--probabilities", "--tags", tags).splitlines() if line[:1].isdigit()]
+        assert all("ArcP=" in row[conllu.MISC] and "LabelP=" in row[conllu.MISC] for row in rows)
+    best = list(conllu.read(io.StringIO(run("--beam", 4))))
+    list(conllu.read(io.StringIO(run("--precision", "int8"))))
+    ranked = list(conllu.read(io.StringIO(run("--beam", 4, "--nbest", 3))))
+    firsts = [sentence for sentence in ranked if "nbest = 1" in sentence.comments]
+    assert [(s.heads, s.deprels) for s in firsts] == [(s.heads, s.deprels) for s in best]
+    assert len(ranked) > len(firsts)
+    assert all(any(comment.startswith("share = ") for comment in s.comments) for s in ranked)
+    assert run("--beam", 4, "--nbest", 3, "--tags", "predict").count("# score = ") >= len(best)
+
+
+@pytest.mark.parametrize(
+    ("how", "message"),
+    [
+        (["--reencode", "often"], "expected exact, adaptive or a number"),
+        (["--reencode", "-1"], "expected exact, adaptive or a number"),
+        (["--reencode", "nan"], "expected exact, adaptive or a number"),
+        (["--beam", "0"], "beam"),
+        (["--beam", "2", "--keep-arcs"], "--beam goes with neither"),
+        (["--beam", "2", "--nbest", "3"], "--nbest goes up to the width of --beam"),
+    ],
+)
+def test_how_not_to_decode(g2g: Run, full: Path, how: list[str], message: str) -> None:
+    done = g2g("parse", "--model", full, TOY, *how)
+    assert done.code == 2
+    assert message in " ".join(done.err.replace("│", " ").split())
+
+
+@pytest.mark.parametrize(("heads", "message"), [((2, 1), "ring"), ((0, 0), "sentence ring: no tree has these arcs")])
+def test_arcs_of_no_tree_are_told(g2g: Run, full: Path, tmp_path: Path, heads: tuple[int, int], message: str) -> None:
+    given = tmp_path / "in.conllu"
+    rows = [f"{i}\tx\t_\t_\t_\t_\t{head}\t_\t_\t_\n" for i, head in enumerate(heads, 1)]
+    given.write_text("# sent_id = ring\n" + "".join(rows) + "\n")
+    done = g2g("parse", "--model", full, given, "--keep-arcs")
+    assert done.code == 1
+    assert message in done.err
+    assert "Traceback" not in done.err
+
+
+def test_workers_give_the_same_in_the_same_order(g2g: Run, full: Path, tmp_path: Path) -> None:
+    given = tmp_path / "in.conllu"
+    conllu.write(list(conllu.read(TOY)) * 100, given)
+    one, two = (g2g("parse", "--model", full, given, "--workers", n, "--reencode", 0) for n in (1, 2))
+    assert one.code == two.code == 0
+    assert one.out == two.out
+    for tags in ("predict", "none"):
+        text = [g2g("parse", "--model", full, TOY, "--workers", n, "--tags", tags).out for n in (1, 2)]
+        assert text[0] == text[1]
+
+
+def test_progress_is_shown_on_a_terminal_only(full: Path, tmp_path: Path) -> None:
+    given = tmp_path / "in.conllu"
+    conllu.write(list(conllu.read(TOY)) * 40, given)
+    command = [
+        sys.executable,
+        "-m",
+        "graph2graph",
+        "parse",
+        "--model",
+        str(full),
+        str(given),
+        "-o",
+        str(tmp_path / "out"),
+    ]
+    quiet = subprocess.run(command, check=True, capture_output=True)
+    assert (quiet.stdout, quiet.stderr) == (b"", b"")
+    ours, theirs = pty.openpty()
+    with subprocess.Popen(
+        command, stdout=subprocess.DEVNULL, stderr=theirs, env=os.environ | {"TERM": "xterm"}
+    ) as running:
+        os.close(theirs)
+        shown = b""
+        with contextlib.suppress(OSError):  # the terminal is gone when the process is
+            while part := os.read(ours, 4096):
+                shown += part
+    os.close(ours)
+    assert running.returncode == 0
+    assert b"\x1b[" in shown
+    assert b"parsing" in shown or b"a second" in shown

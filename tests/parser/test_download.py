@@ -1,0 +1,328 @@
+"""`g2g download` and `g2g info`, against a real server on loopback that speaks as the hub does."""
+
+import hashlib
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+import pytest
+
+import graph2graph
+from conftest import ROOT
+from graph2graph.errors import DataError
+from graph2graph.parser import catalogue
+from graph2graph.parser.download import ORIGIN, download
+
+pytest.importorskip("huggingface_hub")
+
+COMMIT = "0123456789abcdef0123456789abcdef01234567"
+LARGE = ("model.safetensors", "text.udpipe")
+Run = Callable[..., Any]
+
+
+class Hub(ThreadingHTTPServer):
+    """The repository owner/toy, with ways to go wrong."""
+
+    daemon_threads = True
+
+    def __init__(self, files: dict[str, bytes]) -> None:
+        super().__init__(("127.0.0.1", 0), Answer)
+        self.files = files
+        self.asked: Counter[str] = Counter()
+        self.cut: set[str] = set()  # files of which the first answer breaks off half way
+        self.refused: set[str] = set()  # those that are not answered after that
+        self.changed: set[str] = set()  # those of which another content is sent
+        self.reached = threading.Event()  # someone has asked
+        self.delay = threading.Event()  # until it is set, nothing is sent
+        self.delay.set()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_address[1]}"
+
+    def info(self) -> dict[str, Any]:
+        """What /api/models/owner/toy?blobs=true tells."""
+        siblings: list[dict[str, Any]] = []
+        for name, content in self.files.items():
+            git_id = hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()
+            entry: dict[str, Any] = {"rfilename": name, "size": len(content), "blobId": git_id}
+            if name in LARGE:
+                sha256 = hashlib.sha256(content).hexdigest()
+                entry |= {"blobId": "f" * 40, "lfs": {"sha256": sha256, "size": len(content), "pointerSize": 130}}
+            siblings.append(entry)
+        return {"id": "owner/toy", "modelId": "owner/toy", "sha": COMMIT, "siblings": siblings, "tags": []}
+
+
+class Answer(BaseHTTPRequestHandler):
+    """One connection."""
+
+    server: Hub
+    protocol_version = "HTTP/1.1"
+
+    def do_HEAD(self) -> None:
+        self.do_GET()
+
+    def do_GET(self) -> None:
+        path = unquote(urlsplit(self.path).path)
+        self.server.asked[path] += 1
+        self.server.reached.set()
+        self.server.delay.wait()
+        prefix = f"/owner/toy/resolve/{COMMIT}/"
+        if path == "/api/models/owner/toy":
+            self._send(200, json.dumps(self.server.info()).encode(), {"Content-Type": "application/json"})
+        elif path.startswith(prefix) and path.removeprefix(prefix) in self.server.files:
+            self._send_file(path.removeprefix(prefix))
+        else:
+            self._send(404, b"{}", {"X-Error-Code": "RepoNotFound"})
+
+    def _send_file(self, name: str) -> None:
+        content = self.server.files[name]
+        headers = {"X-Repo-Commit": COMMIT, "ETag": f'"{hashlib.sha256(content).hexdigest()}"'}
+        if self.command == "HEAD":
+            self._send(200, content, headers)
+            return
+        if name in self.server.changed:
+            content = bytes(len(content))
+        first = int(self.headers.get("Range", "bytes=0-")[6:].partition("-")[0])
+        if name in self.server.cut:
+            self.server.cut.discard(name)
+            self._send(200, content, headers, n_bytes=len(content) // 2)
+            self.close_connection = True
+        elif name in self.server.refused:
+            self.close_connection = True
+        elif first:
+            headers["Content-Range"] = f"bytes {first}-{len(content) - 1}/{len(content)}"
+            self._send(206, content[first:], headers)
+        else:
+            self._send(200, content, headers)
+
+    def _send(self, status: int, content: bytes, headers: dict[str, str], n_bytes: int | None = None) -> None:
+        self.send_response(status)
+        for key, value in (headers | {"Content-Length": str(len(content))}).items():
+            self.send_header(key, value)
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(content[:n_bytes])
+
+    def log_message(self, *_: object) -> None:
+        """Nothing."""
+
+
+@pytest.fixture
+def hub(toy_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
+    files = {path.name: path.read_bytes() for path in toy_model.iterdir()}
+    server = Hub(files | {"metrics.jsonl": b"not of the model", ".gitattributes": b""})
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    monkeypatch.setenv("HF_ENDPOINT", server.url)
+    monkeypatch.setenv("G2G_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("HF_HOME", str(tmp_path / "hf"))
+    monkeypatch.setenv("HF_HUB_DISABLE_IMPLICIT_TOKEN", "1")
+    monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
+    template = server.url + "/{repo_id}/resolve/{revision}/{filename}"
+    seen = {"ENDPOINT": server.url, "HUGGINGFACE_CO_URL_TEMPLATE": template, "HF_HUB_DISABLE_IMPLICIT_TOKEN": True}
+    for name, value in seen.items():
+        monkeypatch.setattr(f"huggingface_hub.constants.{name}", value)  # it looks at the environment only once
+    monkeypatch.setattr("huggingface_hub.file_download.time.sleep", lambda _: None)  # between attempts
+    yield server
+    server.delay.set()
+    server.shutdown()
+    server.server_close()
+
+
+def left() -> list[str]:
+    """What is in the place for models, but the lock."""
+    return sorted(path.name for path in (catalogue.home() / "models").iterdir() if path.suffix != ".lock")
+
+
+def test_a_model_is_fetched_once(g2g: Run, hub: Hub, toy_model: Path) -> None:
+    done = g2g("download", "owner/toy")
+    assert (done.code, done.err) == (0, "")
+    directory = Path(done.out.strip())
+    assert (
+        directory == catalogue.find("owner/toy") == catalogue.find("toy") == catalogue.home() / "models" / "owner--toy"
+    )
+    assert {path.name for path in directory.iterdir()} == {path.name for path in toy_model.iterdir()} | {ORIGIN}
+    for path in toy_model.iterdir():
+        assert (directory / path.name).read_bytes() == path.read_bytes()
+    assert json.loads((directory / ORIGIN).read_text())["commit"] == COMMIT
+    assert left() == ["owner--toy"]
+    assert [s.forms for s in graph2graph.load("owner/toy")("Yes").sentences] == [["Yes"]]
+    before = hub.asked.total()
+    again = g2g("download", "owner/toy")
+    assert (again.code, again.out) == (0, done.out)
+    assert "already" in again.err
+    assert hub.asked.total() == before
+    hub.files["README.md"] = b"# Another\n"
+    assert g2g("download", "owner/toy", "--force").code == 0
+    assert (directory / "README.md").read_bytes() == b"# Another\n"
+    assert left() == ["owner--toy"]
+    for model in ("owner/toy", "toy"):
+        assert g2g("parse", "--model", model, "--offline", "--text", "Yes").code == 0
+
+
+@pytest.mark.parametrize("name", ["model.safetensors", "labels.json"])
+def test_a_wrong_checksum(g2g: Run, hub: Hub, name: str) -> None:
+    hub.changed.add(name)
+    done = g2g("download", "owner/toy")
+    assert (done.code, done.out) == (1, "")
+    assert done.err == f"g2g: owner/toy: {name} is not what was published: its checksum is wrong; try again\n"
+    assert left() == []
+    hub.changed.clear()
+    assert g2g("download", "owner/toy").code == 0
+
+
+def test_a_wrong_checksum_leaves_the_old_model(g2g: Run, hub: Hub) -> None:
+    directory = download("owner/toy")
+    before = (directory / "model.safetensors").read_bytes()
+    hub.changed.add("model.safetensors")
+    assert g2g("download", "owner/toy", "--force").code == 1
+    assert left() == ["owner--toy"]
+    assert (directory / "model.safetensors").read_bytes() == before
+
+
+def test_a_broken_connection(g2g: Run, hub: Hub, toy_model: Path) -> None:
+    hub.cut.add("model.safetensors")
+    hub.refused.add("model.safetensors")
+    done = g2g("download", "owner/toy")
+    assert (done.code, done.out) == (1, "")
+    assert "not to be had from the hub" in done.err
+    assert len(done.err.splitlines()) == 1
+    assert left() == []
+    hub.refused.clear()
+    hub.cut.add("model.safetensors")  # this time it goes on where it broke off
+    assert g2g("download", "owner/toy").code == 0
+    assert (catalogue.find("toy") / "model.safetensors").read_bytes() == (toy_model / "model.safetensors").read_bytes()
+
+
+def test_what_is_not_there(g2g: Run, hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
+    cases = {
+        "owner/none": "no such model on the hub",
+        "none": "no such model on the hub",
+        "../toy": "expected owner/name",
+        "a/b/c": "expected owner/name",
+        "owner--toy": "expected owner/name",
+        "": "expected owner/name",
+    }
+    for name, message in cases.items():
+        done = g2g("download", name)
+        assert (done.code, done.out) == (1, ""), name
+        assert message in done.err
+        assert len(done.err.splitlines()) == 1
+    del hub.files["labels.json"]
+    done = g2g("download", "owner/toy")
+    assert done.code == 1
+    assert "no model of graph2graph: labels.json is missing" in done.err
+    with socket.socket() as nobody:  # a port that no one listens at
+        nobody.bind(("127.0.0.1", 0))
+        monkeypatch.setenv("HF_ENDPOINT", f"http://127.0.0.1:{nobody.getsockname()[1]}")
+        done = g2g("download", "owner/toy")
+    assert done.code == 1
+    assert "not to be had from the hub" in done.err
+    assert len(done.err.splitlines()) == 1
+    assert g2g("download").code == 2
+
+
+def test_two_at_once(hub: Hub, toy_model: Path) -> None:
+    hub.delay.clear()
+    command = [sys.executable, "-m", "graph2graph", "download", "owner/toy"]
+    runs = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(2)]
+    assert hub.reached.wait(timeout=120)
+    threading.Timer(3.0, hub.delay.set).start()  # the other one is under way by then, and waits
+    ended = [run.communicate(timeout=120) for run in runs]
+    assert [run.returncode for run in runs] == [0, 0], ended
+    assert [out for out, _ in ended] == [f"{catalogue.place_of('owner/toy')}\n"] * 2
+    assert left() == ["owner--toy"]
+    assert hub.asked[f"/owner/toy/resolve/{COMMIT}/model.safetensors"] == 2  # HEAD and GET, once
+    assert (catalogue.find("toy") / "model.safetensors").read_bytes() == (toy_model / "model.safetensors").read_bytes()
+
+
+def test_offline(g2g: Run, hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
+    done = g2g("download", "owner/toy", "--offline")
+    assert (done.code, done.out) == (1, "")
+    assert "not downloaded, and the network is not to be used" in done.err
+    for model, message in (("owner/toy", "g2g download owner/toy"), ("toy", "g2g download gets models from the hub")):
+        with monkeypatch.context() as patch:
+            patch.setenv("HF_HUB_OFFLINE", "")  # which --offline changes in this process
+            done = g2g("parse", "--model", model, "--offline", "--text", "Yes")
+        assert done.code == 1
+        assert message in done.err
+        assert len(done.err.splitlines()) == 1
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    assert g2g("download", "owner/toy").code == 1
+    assert hub.asked.total() == 0
+    monkeypatch.setenv("HF_HUB_OFFLINE", "0")
+    download("owner/toy")
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    assert g2g("download", "owner/toy", "--offline").code == 0
+
+
+def test_names(toy_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("G2G_HOME", str(tmp_path))
+    for folder in ("a--toy", "b--toy", "b--other", "c--xx", ".d--part"):
+        shutil.copytree(toy_model, tmp_path / "models" / folder)
+    assert list(catalogue.downloaded()) == ["a/toy", "b/other", "b/toy", "c/xx"]
+    assert catalogue.find("b/toy").name == "b--toy"
+    assert catalogue.find("other").name == "b--other"
+    with pytest.raises(DataError, match="which one, a/toy or b/toy"):
+        catalogue.find("toy")
+    monkeypatch.setattr(catalogue, "shipped", lambda: {"xx": toy_model})
+    assert catalogue.find("xx") == toy_model  # what is shipped goes first
+    assert download("xx", offline=True) == toy_model
+    monkeypatch.delenv("G2G_HOME")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    assert catalogue.home() == tmp_path / "cache" / "graph2graph"
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert catalogue.home() == tmp_path / ".cache" / "graph2graph"
+
+
+def test_info(g2g: Run, toy_model: Path, tmp_path: Path) -> None:
+    from graph2graph.parser.parser import Parser
+
+    done = g2g("info", toy_model, "--json")
+    assert (done.code, done.err) == (0, "")
+    found, parser = json.loads(done.out), Parser.load(toy_model)
+    assert (found["variant"], found["title"], found["text_model"]) == ("sent-g2g", "SentTr+G2GTr", True)
+    assert found["parameters"] == sum(weight.numel() for weight in parser.model.state_dict().values())
+    assert (found["labels"], found["tags"]) == (parser.vocabulary.labels, parser.vocabulary.tags)
+    assert found["encoder"]["width"] == 16
+    assert found["bytes"] == sum(path.stat().st_size for path in toy_model.iterdir())
+    assert found["card"].startswith("# A toy")
+    shown = g2g("info", toy_model).out
+    assert shown.startswith("# A toy")
+    assert "sent-g2g (SentTr+G2GTr)" in shown
+    assert f"{found['parameters']:,}" in shown
+    bare = tmp_path / "bare"
+    shutil.copytree(toy_model, bare)
+    for name in ("README.md", "text.udpipe"):
+        (bare / name).unlink()
+    assert "g2g train-text" in g2g("info", bare).out
+    (bare / "model.safetensors").write_bytes(b"broken")
+    for model, message in ((bare, "broken"), (tmp_path, "config.json"), ("none-such", "no such model")):
+        done = g2g("info", model)
+        assert (done.code, done.out) == (1, "")
+        assert message in done.err
+        assert len(done.err.splitlines()) == 1
+
+
+def test_without_the_hubs_library_it_is_said(tmp_path: Path) -> None:
+    code = (
+        "import sys; sys.modules['huggingface_hub'] = None\n"
+        "sys.argv = ['g2g', 'download', 'owner/toy']\n"
+        "from graph2graph.cli import main\n"
+        "main()"
+    )
+    environment = os.environ | {"G2G_HOME": str(tmp_path), "PYTHONPATH": str(ROOT / "src"), "HF_HUB_OFFLINE": ""}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)
+    assert done.returncode == 1
+    assert done.stderr == "g2g: owner/toy: downloading needs pip install 'graph2graph[hub]'\n"

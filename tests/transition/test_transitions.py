@@ -1,0 +1,194 @@
+"""Laws of the transition system: what is legal ends in a single-rooted tree; the batched form equals the plain one."""
+
+import random
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from graph2graph.transition.state import NO_NODE, ROOT, Action, State, replay
+from graph2graph.transition.states import States
+from graph2graph.treebank import conllu
+
+SHIFT, LEFT_ARC, RIGHT_ARC, SWAP = Action
+
+# A policy is a list of numbers: the choice among the legal actions, modulo how many there are, over and over again.
+policies = st.lists(st.integers(0, 11), min_size=1, max_size=60)
+
+
+def play(n_words: int, policy: list[int]) -> tuple[State, list[Action]]:
+    state, actions = State(n_words), []
+    while not state.is_final:
+        legal = state.legal()
+        assert legal, "a state that is not the end has a legal action"
+        actions.append(legal[policy[len(actions) % len(policy)] % len(legal)])
+        state.apply(actions[-1], label=f"label {len(actions)}")
+    return state, actions
+
+
+def is_single_rooted_tree(heads: list[int]) -> bool:
+    """Whether every word comes to ROOT by its heads, and just one at once."""
+    n_words = len(heads)
+    return (
+        heads.count(ROOT) == 1
+        and all(ROOT <= head <= n_words for head in heads)
+        and next(conllu.cycles(heads), None) is None
+    )
+
+
+@given(st.integers(1, 12), policies)
+@settings(max_examples=400)
+def test_any_legal_sequence_ends_in_one_single_rooted_tree(n_words: int, policy: list[int]) -> None:
+    state, actions = play(n_words, policy)
+    assert is_single_rooted_tree(state.heads[1:])
+    assert state.heads[ROOT] == NO_NODE
+    assert state.labels[ROOT] is None
+    assert None not in state.labels[1:]
+    assert len(set(state.labels)) == n_words + 1
+    n_swaps = actions.count(SWAP)
+    assert len(actions) == 2 * n_words + 2 * n_swaps
+    assert n_swaps <= n_words * (n_words - 1) // 2
+    assert actions[-1] == RIGHT_ARC
+    assert state.legal() == []
+
+
+@given(st.integers(1, 8))
+def test_swapping_whenever_possible_ends(n_words: int) -> None:
+    """The longest sequence: every two words are swapped, once."""
+    state, n_swaps = State(n_words), 0
+    while not state.is_final:
+        action = next(action for action in (SWAP, SHIFT, LEFT_ARC, RIGHT_ARC) if state.is_legal(action))
+        n_swaps += action == SWAP
+        state.apply(action)
+    assert n_swaps == n_words * (n_words - 1) // 2
+
+
+@pytest.mark.parametrize("n_words", [1, 2, 3, 4, 5])
+def test_every_state_that_can_be_reached(n_words: int) -> None:
+    """All of them, by brute force: none without a legal action, each end a single-rooted tree, each tree reached."""
+    waiting: list[tuple[Action, ...]] = [()]
+    seen, trees = set(), set()
+    while waiting:
+        actions = waiting.pop()
+        state = State(n_words)
+        for action in actions:
+            state.apply(action)
+        key = (tuple(state.stack), tuple(state.buffer), tuple(state.heads))
+        if key in seen:
+            continue
+        seen.add(key)
+        if state.is_final:
+            assert is_single_rooted_tree(state.heads[1:])
+            trees.add(tuple(state.heads[1:]))
+        else:
+            assert state.legal()
+        waiting += [(*actions, action) for action in state.legal()]
+    assert len(trees) == n_words ** (n_words - 1)  # Cayley: every rooted tree over n words
+
+
+def test_rules_of_each_action() -> None:
+    state = State(3)
+    assert state.focus == (NO_NODE, ROOT, 1)
+    assert state.legal() == [SHIFT]  # ROOT alone: no arc, no swap
+    state.apply(SHIFT)
+    assert state.legal() == [SHIFT]  # s2 is ROOT and the buffer is not empty: no arc from ROOT yet
+    state.apply(SHIFT)
+    assert state.focus == (1, 2, 3)
+    assert state.legal() == [SHIFT, LEFT_ARC, RIGHT_ARC, SWAP]
+    state.apply(SWAP)
+    assert (state.stack, state.buffer) == ([ROOT, 2], [3, 1])
+    state.apply(SHIFT)
+    assert state.legal() == [SHIFT, LEFT_ARC, RIGHT_ARC]  # 2 and 1 have been swapped once
+    state.apply(RIGHT_ARC, "a")
+    assert (state.heads, state.deleted) == ([-1, 2, -1, -1], [1])
+    state.apply(SHIFT)
+    assert state.legal() == [LEFT_ARC, RIGHT_ARC, SWAP]
+    state.apply(LEFT_ARC, "b")
+    assert state.legal() == [RIGHT_ARC]
+    state.apply(RIGHT_ARC, "root")
+    assert state.is_final
+    assert (state.heads, state.labels) == ([-1, 2, 3, 0], [None, "a", "b", "root"])
+    assert state.focus == (NO_NODE, ROOT, NO_NODE)
+
+
+@given(st.integers(0, 6), policies, st.integers(0, 30))
+def test_an_illegal_action_raises_and_changes_nothing(n_words: int, policy: list[int], n_steps: int) -> None:
+    state = State(n_words)
+    batch = States([n_words])
+    for step in range(n_steps):
+        legal = state.legal()
+        for action in set(Action) - set(legal):
+            before = [state.stack.copy(), state.buffer.copy(), state.heads.copy(), state.labels.copy()]
+            with pytest.raises(ValueError, match=f"{action.title} is not legal in stack"):
+                state.apply(action)
+            assert [state.stack, state.buffer, state.heads, state.labels] == before
+            with pytest.raises(ValueError, match=f"{action.title} is not legal in row 0"):
+                batch.apply(np.array([0]), np.array([action]))
+            assert_equal(batch, 0, state)
+        if not legal:
+            break
+        action = legal[policy[step % len(policy)] % len(legal)]
+        state.apply(action)
+        batch.apply(np.array([0]), np.array([action]))
+
+
+def assert_equal(batch: States, row: int, state: State) -> None:
+    """That a row of the batch is in this state, in every respect."""
+    n_words = len(state.heads) - 1
+    assert batch.n_words[row] == n_words
+    assert batch.stack[row, : batch.stack_size[row]].tolist() == state.stack
+    assert batch.buffer[row, : batch.buffer_size[row]].tolist() == state.buffer
+    assert tuple(batch.focus[row].tolist()) == state.focus
+    assert batch.is_final[row] == state.is_final
+    assert [Action(number) for number in np.flatnonzero(batch.legal()[row])] == state.legal()
+    assert batch.heads[row, : n_words + 1].tolist() == state.heads
+    labels = [NO_NODE if label is None else int(label) for label in state.labels]
+    assert batch.labels[row, : n_words + 1].tolist() == labels
+    assert (batch.heads[row, n_words + 1 :] == NO_NODE).all()
+    assert (batch.labels[row, n_words + 1 :] == NO_NODE).all()
+
+
+@given(st.lists(st.integers(0, 7), max_size=5), st.randoms(use_true_random=False))
+@settings(max_examples=150)
+def test_the_batched_form_equals_the_plain_one(lengths: list[int], rng: random.Random) -> None:
+    """Step by step, rows of any length, some moving on while others wait or are at their end."""
+    batch, states = States(lengths), [State(n_words) for n_words in lengths]
+    assert len(batch) == len(lengths)
+    while not all(state.is_final for state in states):
+        moving = [row for row, state in enumerate(states) if not state.is_final and rng.random() < 0.7]
+        rng.shuffle(moving)
+        actions = [rng.choice(states[row].legal()) for row in moving]
+        labels = [rng.randrange(50) for _ in moving]
+        batch.apply(*(np.array(values, dtype=np.int64) for values in (moving, actions, labels)))
+        for row, action, label in zip(moving, actions, labels):
+            states[row].apply(action, str(label))
+        for row, state in enumerate(states):
+            assert_equal(batch, row, state)
+    assert batch.is_final.all()
+    assert not batch.legal().any()
+
+
+def test_batched_labels_may_be_left_out() -> None:
+    batch = States([1, 1])
+    both = np.array([0, 1])
+    batch.apply(both, np.array([SHIFT, SHIFT]))
+    batch.apply(both, np.array([RIGHT_ARC, RIGHT_ARC]))
+    assert batch.is_final.all()
+    assert batch.heads.tolist() == [[-1, 0], [-1, 0]]
+    assert batch.labels.tolist() == [[-1, -1], [-1, -1]]
+
+
+@given(st.integers(1, 8), policies)
+def test_replay_shows_each_state_with_its_action(n_words: int, policy: list[int]) -> None:
+    final, actions = play(n_words, policy)
+    state = State(n_words)
+    for shown, action in replay(n_words, bytes(actions)):
+        assert (shown.stack, shown.buffer, shown.heads) == (state.stack, state.buffer, state.heads)
+        state.apply(action)
+    assert state.heads == final.heads
+    assert actions == [action for _, action in replay(n_words, actions)]
+
+
+def test_titles() -> None:
+    assert [action.title for action in Action] == ["SHIFT", "LEFT-ARC", "RIGHT-ARC", "SWAP"]

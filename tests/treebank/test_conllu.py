@@ -1,0 +1,443 @@
+"""CoNLL-U comes back byte for byte, and only a changed head or label changes its line."""
+
+import codecs
+import errno
+import gzip
+import io
+import itertools
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from graph2graph.errors import DataError
+from graph2graph.treebank import conllu
+from graph2graph.treebank.conllu import DEPREL, FORM, HEAD, MISC, Sentence
+from strategies import File, conllu_files, trees
+
+EXAMPLE = """\
+# newdoc
+# sent_id = s1
+# text = Don't go there
+1-2\tDon't\t_\t_\t_\t_\t_\t_\t_\t_
+1\tDo\tdo\tAUX\tVB\tB=1|A=2\t3\taux\t3:aux\tZ=1|SpaceAfter=No
+2\tn't\tnot\tPART\tRB\t_\t3\tadvmod\t_\t_
+3\tgo\tgo\tVERB\tVB\t_\t0\troot\t_\t_
+3.1\tgone\tgo\tVERB\t_\t_\t_\t_\t0:root\tCopyOf=3
+4\tthere\tthere\tADV\tRB\t_\t3\tadvmod\t_\t_
+
+# sent_id = s2
+1\tYes\tyes\tINTJ\tUH\t_\t0\troot\t_\tSpaceAfter=No
+2\t.\t.\tPUNCT\t.\t_\t1\tpunct\t_\t_
+
+"""
+
+
+def written(sentences: list[Sentence]) -> bytes:
+    out = io.BytesIO()
+    assert conllu.write(sentences, out) == len(sentences)
+    return out.getvalue()
+
+
+def read_text(text: str) -> list[Sentence]:
+    return list(conllu.read(io.BytesIO(text.encode())))
+
+
+# Round trip
+
+
+def check(sentences: list[Sentence], file: File) -> None:
+    """What was read is what the file says, and is written back as it was."""
+    assert [sentence.rows for sentence in sentences] == file.rows
+    assert [sentence.heads for sentence in sentences] == file.heads
+    assert written(sentences) == file.text.encode()
+
+
+@given(conllu_files())
+@settings(max_examples=100)
+def test_round_trip_through_streams(file: File) -> None:
+    data = file.text.encode()
+    check(list(conllu.read(io.BytesIO(data))), file)
+    check(list(conllu.read(io.BufferedReader(io.BytesIO(data)))), file)
+    check(list(conllu.read(io.BytesIO(gzip.compress(data)))), file)
+    check(list(conllu.read(io.StringIO(file.text, newline="\n"))), file)
+    check(list(conllu.read(io.TextIOWrapper(io.BytesIO(data), encoding="utf-8", newline="\n"))), file)
+    sentences = list(conllu.read(io.BytesIO(data)))
+    text = io.StringIO(newline="\n")
+    conllu.write(sentences, text)
+    assert text.getvalue() == file.text
+
+
+@given(conllu_files())
+@settings(max_examples=50)
+def test_round_trip_through_files(tmp_path_factory: pytest.TempPathFactory, file: File) -> None:
+    directory = tmp_path_factory.mktemp("files")
+    plain, zipped = directory / "in.conllu", directory / "in.gz"
+    plain.write_bytes(file.text.encode())
+    zipped.write_bytes(gzip.compress(file.text.encode()))
+    for path in (plain, zipped, str(plain)):
+        check(list(conllu.read(path)), file)
+    conllu.write(conllu.read(plain), directory / "out.conllu.gz")
+    conllu.write(conllu.read(directory / "out.conllu.gz"), str(directory / "out.conllu"))
+    assert (directory / "out.conllu").read_bytes() == plain.read_bytes()
+    assert gzip.decompress((directory / "out.conllu.gz").read_bytes()) == plain.read_bytes()
+    assert sorted(path.name for path in directory.iterdir()) == ["in.conllu", "in.gz", "out.conllu", "out.conllu.gz"]
+
+
+@given(conllu_files(), st.data())
+def test_only_changed_words_change_their_line(file: File, data: st.DataObject) -> None:
+    for sentence in read_text(file.text):
+        heads = data.draw(trees(min_size=len(sentence), max_size=len(sentence)))
+        keep = data.draw(st.lists(st.booleans(), min_size=len(sentence), max_size=len(sentence)))
+        deprels = [old if kept else f"{old}:x" for old, kept in zip(sentence.deprels, keep)]
+        changed = sentence.with_tree(heads, deprels)
+        assert (changed.heads, changed.deprels) == (heads, deprels)
+        assert len(changed.lines) == len(sentence.lines)
+        words = dict(zip(sentence.row_lines, range(len(sentence))))
+        for index, (old, new) in enumerate(zip(sentence.lines, changed.lines)):
+            word = words.get(index)
+            if word is None or (heads[word], deprels[word]) == (sentence.heads[word], sentence.deprels[word]):
+                assert new == old
+            else:
+                cells = old.split("\t")
+                cells[HEAD], cells[DEPREL] = str(heads[word]), deprels[word]
+                assert new == "\t".join(cells)
+        back = changed.with_tree(sentence.heads, sentence.deprels)
+        assert back == sentence
+
+
+def test_every_treebank_comes_back(treebanks: Path, tmp_path: Path) -> None:
+    files = sorted(treebanks.rglob("*.conllu"))
+    assert len(files) > 40
+    for path in files:
+        out = io.BytesIO()
+        conllu.write(conllu.read(path), out)
+        assert out.getvalue() == path.read_bytes(), path
+
+
+@pytest.mark.parametrize("text", ["", "\n", "\r\n\n", "\ufeff", "\ufeff\n"])
+def test_nothing_to_read(text: str) -> None:
+    assert read_text(text) == []
+
+
+def test_mark_before_blank_lines() -> None:
+    text = "\ufeff\n\n" + EXAMPLE
+    assert written(read_text(text)) == text.encode()
+
+
+def test_mark_stays_when_the_first_line_changes() -> None:
+    text = "\ufeff1\ta\t_\t_\t_\t_\t_\t_\t_\t_\r\n\r\n"
+    [sentence] = read_text(text)
+    assert sentence.with_tree([0], ["root"]).lines == ["\ufeff1\ta\t_\t_\t_\t_\t0\troot\t_\t_\r\n", "\r\n"]
+
+
+def test_sent_id_after_a_mark() -> None:
+    assert read_text("\ufeff" + EXAMPLE[EXAMPLE.index("# sent_id") :])[0].sent_id == "s1"
+
+
+# Other readers as witnesses
+
+
+@pytest.mark.parametrize("code", ["en_ewt", "it_isdt", "ru_taiga", "zh_gsd", "tr_imst"])
+def test_udpipe_reads_and_writes_the_same(treebanks: Path, code: str) -> None:
+    udpipe = pytest.importorskip("ufal.udpipe")
+    ours = list(itertools.islice(conllu.read(treebanks / code / "test.conllu"), 250))
+    reader = udpipe.InputFormat.newConlluInputFormat()
+    writer = udpipe.OutputFormat.newConlluOutputFormat()
+    reader.setText(written(ours).decode())
+    theirs, error = udpipe.Sentence(), udpipe.ProcessingError()
+    for sentence in ours:
+        assert reader.nextSentence(theirs, error)
+        words = list(theirs.words)[1:]
+        assert [word.form for word in words] == sentence.forms
+        assert [word.head for word in words] == sentence.heads
+        assert [word.deprel for word in words] == sentence.deprels
+        assert theirs.getSentId() == sentence.sent_id
+        assert theirs.getText() == (sentence.text if "text" in "".join(sentence.comments) else "")
+        assert writer.writeSentence(theirs) == "".join(sentence.lines)
+    assert not reader.nextSentence(theirs, error)
+    assert not error.occurred()
+
+
+def test_conllu_package_finds_the_same(treebanks: Path) -> None:
+    package = pytest.importorskip("conllu")
+    text = (treebanks / "it_partut" / "test.conllu").read_text(encoding="utf-8")
+    for theirs, ours in zip(package.parse(text), read_text(text), strict=True):
+        words = [token for token in theirs if isinstance(token["id"], int)]
+        assert [word["form"] for word in words] == ours.forms
+        assert [word["head"] for word in words] == ours.heads
+        assert theirs.metadata.get("sent_id") == ours.sent_id
+
+
+# What a sentence knows
+
+
+def test_sentence() -> None:
+    first, second = read_text(EXAMPLE)
+    assert (len(first), len(second)) == (4, 2)
+    assert first.forms == ["Do", "n't", "go", "there"]
+    assert first.column(conllu.XPOS) == ["VB", "RB", "VB", "RB"]
+    assert first.heads == first.tree == [3, 3, 0, 3]
+    assert first.comments == ["newdoc", "sent_id = s1", "text = Don't go there"]
+    assert (first.sent_id, first.text) == ("s1", "Don't go there")
+    assert (second.sent_id, second.text) == ("s2", "Yes.")
+    assert first.parsed
+    assert not first.with_tree([3, None, 0, 3], first.deprels).parsed
+
+
+def test_tree_of_an_unparsed_sentence() -> None:
+    sentence = Sentence.from_words(["Yes", "."])
+    with pytest.raises(DataError, match=r"'Yes \.' has words without a head"):
+        _ = sentence.tree
+
+
+def test_with_misc() -> None:
+    sentence, _ = read_text(EXAMPLE)
+    changed = sentence.with_misc([{"ArcP": "0.5", "Z": "2"}, {"ArcP": "1"}, {}, {}])
+    assert changed.column(MISC) == ["SpaceAfter=No|ArcP=0.5|Z=2", "ArcP=1", "_", "_"]
+    assert [a == b for a, b in zip(sentence.lines, changed.lines)] == [True] * 4 + [False] * 2 + [True] * 4
+    assert sentence.column(MISC)[0] == "Z=1|SpaceAfter=No"
+
+
+def test_with_tags() -> None:
+    _, sentence = read_text(EXAMPLE)
+    changed = sentence.with_tags(["X", "Y"], ["x", "y"])
+    assert changed.lines[1] == "1\tYes\tyes\tX\tx\t_\t0\troot\t_\tSpaceAfter=No\n"
+    assert changed.heads == sentence.heads
+
+
+def test_values_for_too_few_words() -> None:
+    sentence, _ = read_text(EXAMPLE)
+    with pytest.raises(ValueError, match="shorter"):
+        sentence.with_tree([0], ["root"])
+    with pytest.raises(ValueError, match="shorter"):
+        sentence.with_misc([{"A": "1"}])
+    with pytest.raises(ValueError, match="shorter"):
+        sentence.with_tags(["X"], ["x"])
+
+
+def test_from_words() -> None:
+    sentence = Sentence.from_words(["New York", "!"], sent_id="7", text="New York!")
+    assert read_text("".join(sentence.lines)) == [sentence]
+    assert (sentence.sent_id, sentence.text, sentence.forms) == ("7", "New York!", ["New York", "!"])
+    assert sentence.with_tree([0, 1], ["root", "punct"]).lines[2] == "1\tNew York\t_\t_\t_\t_\t0\troot\t_\t_\n"
+
+
+def test_a_head_can_be_taken_away_whatever_was_checked() -> None:
+    for check_ in ("tree", "forest", "columns"):
+        sentence = next(conllu.read(io.StringIO(EXAMPLE), check=check_))
+        assert sentence.with_tree([None] * 4, ["_"] * 4).column(HEAD) == ["_"] * 4
+
+
+def test_how_far_heads_are_trusted() -> None:
+    text = "1\ta\t_\t_\t_\t_\t{}\t_\t_\t_\n2\tb\t_\t_\t_\t_\t{}\t_\t_\t_\n\n"
+
+    def accepted(first: str, second: str) -> list[str]:
+        source = text.format(first, second)
+        return [c for c in ("tree", "forest", "columns") if not list(conllu.problems(io.StringIO(source), check=c))]
+
+    assert accepted("0", "1") == accepted("_", "_") == accepted("_", "1") == ["tree", "forest", "columns"]
+    assert accepted("0", "0") == ["forest", "columns"]
+    assert accepted("2", "1") == accepted("1", "0") == accepted("x", "0") == accepted("9", "0") == ["columns"]
+
+
+def test_conll_x() -> None:
+    """Its columns are the same up to DEPREL; there are no comments, and PHEAD and PDEPREL come last."""
+    parsed = "1\tA\ta\tD\tDT\t_\t2\tdet\t_\t_\n2\tdog\tdog\tN\tNN\tnum=sg\t0\tROOT\t0\tROOT\n\n"
+    unparsed = "1\tA\t_\tD\tDT\t_\t_\t_\t_\t_\n2\tdog\t_\tN\tNN\t_\t_\t_\t_\t_\n"
+    first, second = read_text(parsed + unparsed)
+    assert first.heads == [2, 0]
+    assert second.heads == [None, None]
+    assert written([first, second.with_tree([2, 0], ["det", "ROOT"])]).decode() == parsed + unparsed.replace(
+        "DT\t_\t_\t_", "DT\t_\t2\tdet"
+    ).replace("NN\t_\t_\t_", "NN\t_\t0\tROOT")
+
+
+# Streams and files
+
+
+class Endless(io.RawIOBase):
+    """A file that never ends, a few bytes at a time."""
+
+    def __init__(self, data: bytes) -> None:
+        self.source: Iterator[int] = itertools.cycle(data)
+        self.n_read = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, target: memoryview) -> int:  # type: ignore[override]
+        size = min(len(target), 7)
+        target[:size] = bytes(itertools.islice(self.source, size))
+        self.n_read += size
+        return size
+
+
+def test_reading_is_lazy() -> None:
+    stream = Endless(EXAMPLE.encode())
+    sentences = conllu.read(stream)
+    assert [next(sentences).sent_id for _ in range(4)] == ["s1", "s2", "s1", "s2"]
+    assert stream.n_read < 4 * len(EXAMPLE)
+
+
+def test_text_is_read_lazily() -> None:
+    text = io.TextIOWrapper(io.BufferedReader(Endless(EXAMPLE.encode())), encoding="utf-8", newline="\n")
+    assert [sentence.sent_id for sentence in itertools.islice(conllu.read(text), 3)] == ["s1", "s2", "s1"]
+
+
+def test_writing_is_lazy(tmp_path: Path) -> None:
+    def sentences() -> Iterator[Sentence]:
+        for i, sentence in enumerate(conllu.read(Endless(EXAMPLE.encode()))):
+            if i == 3:
+                return
+            assert len(out.getvalue()) == sum(len("".join(s.lines)) for s in seen)
+            seen.append(sentence)
+            yield sentence
+
+    out, seen = io.BytesIO(), []
+    assert conllu.write(sentences(), out) == 3
+
+
+def test_streams_stay_open() -> None:
+    for stream in (io.BytesIO(EXAMPLE.encode()), io.StringIO(EXAMPLE)):
+        assert len(list(conllu.read(stream))) == 2
+        assert not stream.closed
+        stream.seek(0)
+        assert next(conllu.read(stream)).sent_id == "s1"
+        assert not stream.closed
+        conllu.write([], stream)
+        assert not stream.closed
+
+
+def test_a_stream_may_be_closed_half_way() -> None:
+    stream = io.BytesIO(EXAMPLE.encode())
+    sentences = conllu.read(stream)
+    next(sentences)
+    stream.close()
+    sentences.close()
+
+
+@pytest.mark.parametrize("mode", ["w+b", "w+"])
+def test_temporary_files(mode: str) -> None:
+    """They are wrappers, not of the classes of `io`."""
+    with tempfile.NamedTemporaryFile(mode, newline=None if "b" in mode else "\n") as file:
+        conllu.write(read_text(EXAMPLE), file)
+        file.seek(0)
+        assert written(list(conllu.read(file))) == EXAMPLE.encode()
+
+
+def test_codecs_streams() -> None:
+    reader = codecs.getreader("utf-8")(io.BytesIO(EXAMPLE.encode()))
+    assert written(list(conllu.read(reader))) == EXAMPLE.encode()
+
+
+def test_a_zipped_file_of_several_members() -> None:
+    first, second = (gzip.compress("".join(sentence.lines).encode()) for sentence in read_text(EXAMPLE))
+    assert written(list(conllu.read(io.BytesIO(first + second)))) == EXAMPLE.encode()
+
+
+def test_the_same_file_is_read_and_written(tmp_path: Path) -> None:
+    for name in ("a.conllu", "a.conllu.gz"):
+        path = tmp_path / name
+        conllu.write(read_text(EXAMPLE) * 500, path)
+        before = path.read_bytes()
+        changed = (sentence.with_tree(sentence.heads, ["x"] * len(sentence)) for sentence in conllu.read(path))
+        assert conllu.write(changed, path) == 1000
+        assert path.read_bytes() != before
+        assert all(sentence.deprels == ["x"] * len(sentence) for sentence in conllu.read(path))
+        assert len(list(tmp_path.glob(".*"))) == 0
+
+
+def test_a_failed_write_leaves_the_old_file(tmp_path: Path) -> None:
+    path = tmp_path / "a.conllu"
+    path.write_text(EXAMPLE + "oops\n")
+    with pytest.raises(DataError, match="expected 10 tab-separated columns"):
+        conllu.write(conllu.read(path), path)
+    assert path.read_text() == EXAMPLE + "oops\n"
+    assert [file.name for file in tmp_path.iterdir()] == ["a.conllu"]
+
+
+def test_zipped_output_is_the_same_each_time(tmp_path: Path) -> None:
+    for name in ("a.gz", "b.gz"):
+        conllu.write(read_text(EXAMPLE), tmp_path / name)
+    assert (tmp_path / "a.gz").read_bytes() == (tmp_path / "b.gz").read_bytes()
+
+
+# Disks that fail
+
+
+class Broken(io.RawIOBase):
+    """A disk that fails after some bytes."""
+
+    name = "broken.conllu"
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, target: memoryview) -> int:  # type: ignore[override]
+        if not self.data:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        size = min(len(target), 10)
+        size = min(size, len(self.data))
+        target[:size], self.data = self.data[:size], self.data[size:]
+        return size
+
+
+def test_a_read_error() -> None:
+    sentences = conllu.read(Broken(EXAMPLE.encode()))
+    assert next(sentences).sent_id == "s1"
+    with pytest.raises(DataError, match=r"^broken\.conllu: Input/output error$"):
+        next(sentences)
+
+
+def test_files_that_cannot_be_read(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"nothing\.conllu: No such file or directory$"):
+        next(conllu.read(tmp_path / "nothing.conllu"))
+    with pytest.raises(DataError, match=r"Is a directory$"):
+        next(conllu.read(tmp_path))
+    (tmp_path / "file").touch()
+    with pytest.raises(DataError, match=r"Not a directory$"):
+        next(conllu.read(tmp_path / "file" / "below"))
+
+
+def test_a_file_without_permission(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(path: Path, mode: str) -> None:  # root may read everything, so it has to be played
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
+
+    monkeypatch.setattr(conllu, "open", refuse, raising=False)
+    with pytest.raises(DataError, match=r"secret\.conllu: Permission denied$"):
+        next(conllu.read(tmp_path / "secret.conllu"))
+
+
+def test_files_that_cannot_be_written(tmp_path: Path) -> None:
+    sentences = read_text(EXAMPLE)
+    with pytest.raises(DataError, match=r"No such file or directory$"):
+        conllu.write(sentences, tmp_path / "no" / "such" / "directory.conllu")
+    with pytest.raises(DataError, match=r"Is a directory$"):
+        conllu.write(sentences, tmp_path)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
+def test_a_full_disk() -> None:
+    with pytest.raises(DataError, match=r"^/dev/full: No space left on device$"):
+        conllu.write(read_text(EXAMPLE), "/dev/full")
+
+
+def test_a_device_is_written_to_not_replaced(tmp_path: Path) -> None:
+    conllu.write(read_text(EXAMPLE), os.devnull)
+    assert not Path(os.devnull).is_file()
+
+
+def test_form_is_never_taken_for_something_else() -> None:
+    """Forms that look like comments, ids, blank lines or line ends, and a NUL, are forms."""
+    for form in ("#", "# sent_id = 9", "1-2", " ", "\u2028", "\x00", "_", "\ufeff", "\r", "a\rb"):
+        [sentence] = read_text(f"1\t{form}\t_\t_\t_\t_\t0\troot\t_\t_\n\n")
+        assert sentence.rows[0][FORM] == form
+        assert sentence.sent_id is None

@@ -1,0 +1,347 @@
+import random
+import re
+import time
+import xml.etree.ElementTree as ET
+from collections import Counter
+from collections.abc import Callable, Sequence
+from itertools import combinations, pairwise
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from conftest import ROOT
+from graph2graph.errors import DataError
+from graph2graph.treebank import conllu, drawing
+from graph2graph.treebank.conllu import Sentence
+from strategies import random_tree, trees
+
+HEARING = ROOT / "examples" / "hearing.conllu"
+HEARING_TREE = """\
+# sent_id = hearing
+# text = A hearing is scheduled on the issue today.
+   ╭───╼ A          DET    det
+ ╭─┼───╼ hearing    NOUN   nsubj:pass
+ ├─│───╼ is         AUX    aux:pass
+─┼─│───╼ scheduled  VERB   root
+ │ │ ╭─╼ on         ADP    case
+ │ │ ├─╼ the        DET    det
+ │ ╰─┴─╼ issue      NOUN   nmod
+ ├─────╼ today      NOUN   obl:tmod
+ ╰─────╼ .          PUNCT  punct
+"""
+Heads = Sequence[int | None]
+
+
+def sentence_of(heads: Heads, *, forms: Sequence[str] | None = None, deprels: Sequence[str] | None = None) -> Sentence:
+    forms = forms or ["x"] * len(heads)
+    return Sentence.from_words(forms).with_tree(heads, deprels or ["dep"] * len(heads))
+
+
+@st.composite
+def forests(draw: st.DrawFn) -> list[int | None]:
+    """Trees of which some words were cut off: made roots, or left without head."""
+    tree = draw(trees(max_size=20))
+    fates = draw(st.lists(st.sampled_from(["keep", "keep", "keep", "root", "none"]), min_size=20, max_size=20))
+    return [None if fate == "none" else 0 if fate == "root" else head for head, fate in zip(tree, fates, strict=False)]
+
+
+# Everything there is, with much of what XML, terminals and layout have trouble with.
+nasty = st.text(
+    st.one_of(
+        st.sampled_from("<>&\"'\x00\x1b\r\n\x85\u2028\u2029\ufffe\uffff\ud800 \u00a0\u0301\u200f\u202e漢ｗسש😀i.MW"),
+        st.characters(),
+    ),
+    min_size=1,
+    max_size=8,
+)
+
+
+def printable(text: str) -> str:
+    return re.sub("[\x00-\x1f\x7f-\x9f\ud800-\udfff\u2028\u2029\ufffe\uffff]", "\ufffd", text)
+
+
+class Box(NamedTuple):
+    left: float
+    top: float
+    right: float
+    bottom: float
+
+
+class Picture:
+    """What is found in an SVG file."""
+
+    def __init__(self, svg: str) -> None:
+        root = ET.fromstring(svg.encode())
+        tags = {element.tag.removeprefix("{http://www.w3.org/2000/svg}") for element in root.iter()}
+        assert tags <= {"svg", "title", "style", "g", "rect", "path", "text"}
+        groups = {g.get("class"): list(g) for g in root.iter("{http://www.w3.org/2000/svg}g")}
+        self.title = root[0].text or ""
+        self.size = float(root.get("width", 0)), float(root.get("height", 0))
+        self.words = groups["words"]
+        self.forms = [word.text or "" for word in self.words]
+        self.xs = [float(word.get("x", 0)) for word in self.words]
+        self.tags = [tag.text for tag in groups["tags"]]
+        self.labels = [label.text or "" for label in groups["labels"][1::2]]
+        self.boxes = [self._box(rect) for rect in groups["labels"][::2]]
+        paths = [[float(n) for n in re.findall(r"-?[\d.]+", path.get("d", ""))] for path in groups["arcs"]]
+        self.root_ends = [path[0] for path in paths if len(path) == 3]
+        self.arcs = [(path[0], path[-3], path[4]) for path in paths if len(path) > 3]  # both ends, and how high
+        self.tips = [float(re.findall(r"[\d.]+", tip.get("d", ""))[0]) for tip in groups["tips"]]
+        assert len(self.tips) == len(paths)
+
+    @staticmethod
+    def _box(rect: ET.Element) -> Box:
+        x, y, width, height = (float(rect.get(name, "nan")) for name in ("x", "y", "width", "height"))
+        return Box(x, y, x + width, y + height)
+
+    @property
+    def ends(self) -> list[float]:
+        return [*self.root_ends, *(x for arc in self.arcs for x in arc[:2])]
+
+    def assert_tidy(self) -> None:
+        """No two labels overlap, nor two arcs of one height, nor two ends of arcs; all words and labels are inside."""
+        for a, b in combinations(self.boxes, 2):
+            assert a.right <= b.left or b.right <= a.left or a.bottom <= b.top or b.bottom <= a.top
+        arcs = sorted((height, min(x1, x2), max(x1, x2)) for x1, x2, height in self.arcs)
+        assert all(a[0] < b[0] or a[2] < b[1] for a, b in pairwise(arcs))
+        assert all(b - a >= 5 for a, b in pairwise(sorted(self.ends)))
+        width, height = self.size
+        assert all(0 < x < width for x in self.xs)
+        assert all(0 < box.left < box.right < width and -height < box.top < box.bottom < 0 for box in self.boxes)
+
+    def heads(self) -> list[int | None]:
+        """The heads of the words, read off the picture; the words must be equally wide and wider than their ends."""
+        heads: list[int | None] = [None] * len(self.words)
+        word_at = {x: min(range(len(self.xs)), key=lambda word: abs(self.xs[word] - x)) for x in self.ends}
+        for x in self.root_ends:
+            heads[word_at[x]] = 0
+        for x1, x2, _ in self.arcs:
+            head, dependent = (x1, x2) if x2 in self.tips else (x2, x1)
+            assert heads[word_at[dependent]] is None
+            heads[word_at[dependent]] = word_at[head] + 1
+        return heads
+
+
+def heads_in(tree: str) -> list[int | None]:
+    """The heads of a text tree whose forms are all `x`, read off its lines."""
+    rows = [line[: line.index("x") - 1] for line in tree.splitlines() if not line.startswith("#")]
+    heads: list[int | None] = []
+    for row, branch in enumerate(rows):
+        column = len(branch) - 2
+        while column >= 0 and branch[column] in "─│┬┴┼":
+            column -= 1
+        if branch[-1] != "╼":
+            heads.append(None)
+        elif column < 0:
+            heads.append(0)
+        else:
+            assert branch[column] in "╭╰├"
+            steps = {"╭": [1], "╰": [-1], "├": [1, -1]}[branch[column]]
+            found = [head for step in steps if (head := follow(rows, row, column, step))]
+            assert len(found) == 1
+            heads += found
+    return heads
+
+
+def follow(rows: list[str], row: int, column: int, step: int) -> int | None:
+    """The head that an upright line leads to, in one direction."""
+    while True:
+        row += step
+        glyph, is_unattached = rows[row][column], rows[row][-1] != "╼"
+        if glyph in "┬┴┼" or (glyph in "╭╰├" and is_unattached):
+            return row + 1
+        if glyph in "╭╰":
+            return None
+        assert glyph in "│├"
+
+
+@given(st.data(), forests())
+def test_any_sentence_is_a_valid_picture_with_all_its_words_labels_and_arcs(data: st.DataObject, heads: Heads) -> None:
+    forms, deprels = (data.draw(st.lists(nasty, min_size=len(heads), max_size=len(heads))) for _ in range(2))
+    sentence = sentence_of(heads, forms=forms, deprels=deprels)
+    picture = Picture(drawing.svg(sentence))
+    assert picture.title == printable(sentence.text)
+    assert picture.forms == list(map(printable, forms))
+    labels = [printable(label) for head, label in zip(heads, deprels, strict=True) if head is not None and label != "_"]
+    assert sorted(picture.labels) == sorted(labels)
+    assert len(picture.arcs) + len(picture.root_ends) == len(heads) - heads.count(None)
+    picture.assert_tidy()
+
+
+@given(forests())
+def test_picture_shows_the_heads(heads: Heads) -> None:
+    wide = "x" * 20
+    picture = Picture(drawing.svg(sentence_of(heads, forms=[wide] * len(heads))))
+    assert picture.heads() == heads
+    mirrored = Picture(drawing.svg(sentence_of(heads, forms=["ש" * 20] * len(heads))))
+    assert mirrored.heads() == heads
+
+
+@given(forests())
+def test_text_tree_shows_the_heads(heads: Heads) -> None:
+    assert heads_in(drawing.text(sentence_of(heads))) == heads
+
+
+@given(st.lists(st.tuples(nasty, nasty), min_size=1, max_size=9))
+def test_text_tree_has_one_line_a_word_and_nothing_a_terminal_obeys(words: list[tuple[str, str]]) -> None:
+    forms, deprels = zip(*words, strict=True)
+    tree = drawing.text(sentence_of(range(len(words)), forms=forms, deprels=deprels))
+    _, *lines = tree.split("\n")
+    assert len(lines) == len(words)
+    assert tree.replace("\n", "") == printable(tree.replace("\n", ""))
+    for line, form, deprel in zip(lines, forms, deprels, strict=True):
+        assert printable(form).rstrip() in line
+        assert line.endswith(printable(deprel).rstrip())
+
+
+def test_hearing() -> None:
+    [sentence] = conllu.read(HEARING)
+    assert drawing.text(sentence) + "\n" == HEARING_TREE
+    picture = Picture(drawing.svg(sentence))
+    picture.assert_tidy()
+    assert picture.title == "A hearing is scheduled on the issue today."
+    assert picture.forms == sentence.forms
+    assert picture.tags == sentence.column(conllu.UPOS)
+    assert Counter(picture.labels) == Counter(sentence.deprels)
+
+
+def test_wide_and_combining_characters_are_aligned() -> None:
+    sentence = sentence_of([0, 1, 1], forms=["漢字", "cafe\u0301", "abcd"]).with_tags("ABC", "___")
+    assert drawing.text(sentence).splitlines()[1:] == [
+        "─┬─╼ 漢字  A  dep",
+        " ├─╼ cafe\u0301  B  dep",
+        " ╰─╼ abcd  C  dep",
+    ]
+
+
+def test_words_without_head() -> None:
+    sentence = sentence_of([None, 1, None, 0], forms=list("abcd"), deprels=["_", "dep", "_", "root"])
+    assert drawing.text(sentence).splitlines()[1:] == [
+        " ╭── a  _  _",
+        " ╰─╼ b  _  dep",
+        "     c  _  _",
+        "───╼ d  _  root",
+    ]
+    picture = Picture(drawing.svg(sentence))
+    assert (len(picture.arcs), len(picture.root_ends)) == (1, 1)
+
+
+def test_xpos_stands_in_for_upos() -> None:
+    sentence = sentence_of([0, 1]).with_tags(["_", "NOUN"], ["VB", "NN"])
+    assert Picture(drawing.svg(sentence)).tags == ["VB", "NOUN"]
+    assert "VB" in drawing.text(sentence)
+
+
+def test_right_to_left() -> None:
+    forms = ["ראה", "iPhone", "(", "חדש", "."]
+    picture = Picture(drawing.svg(sentence_of([0, 1, 4, 2, 1], forms=forms)))
+    assert picture.forms == forms
+    assert picture.xs == sorted(picture.xs, reverse=True)
+    assert [word.get("direction") for word in picture.words] == ["rtl", None, "rtl", "rtl", "rtl"]
+    english = Picture(drawing.svg(sentence_of([0, 1, 1], forms=["He", "said", "שלום"])))
+    assert english.xs == sorted(english.xs)
+    assert [word.get("direction") for word in english.words] == [None, None, "rtl"]
+
+
+def test_pictures_are_no_higher_than_their_nesting() -> None:
+    heights = {n: Picture(drawing.svg(sentence_of(range(n)))).size[1] for n in (2, 60)}  # a chain is flat
+    assert heights[2] == heights[60]
+
+
+def test_labels_give_way_to_crossing_lines() -> None:
+    # The arc 1 → 5 is crossed in its middle by the line down to the root, 3.
+    picture = Picture(drawing.svg(sentence_of([None, None, 0, None, 1], forms=["word"] * 5)))
+    [root] = picture.root_ends
+    assert [box.left < root < box.right for box in picture.boxes] == [True, False]
+
+
+def test_a_cycle_is_refused() -> None:
+    for function in (drawing.text, drawing.svg):
+        with pytest.raises(DataError, match="word 2 is in a cycle"):
+            function(sentence_of([0, 3, 2]))
+
+
+SHAPES: dict[str, Callable[[int], Heads]] = {
+    "chain": range,
+    "backward chain": lambda n: [*range(2, n + 1), 0],
+    "star": lambda n: [0] + [1] * (n - 1),
+    "roots": lambda n: [0] * n,
+    "random": lambda n: random_tree(n, random.Random(1)),
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("function", [drawing.text, drawing.svg])
+def test_5000_words_in_two_seconds(function: Callable[[Sentence], str], shape: str) -> None:
+    sentence = sentence_of(list(SHAPES[shape](5000)))
+    start = time.process_time()
+    function(sentence)
+    assert time.process_time() - start < 2
+
+
+def test_treebanks(treebanks: Path) -> None:
+    for file in sorted(treebanks.glob("*/test.conllu")):
+        for sentence, _ in zip(conllu.read(file, check="forest"), range(10), strict=False):
+            picture = Picture(drawing.svg(sentence))
+            picture.assert_tidy()
+            assert picture.forms == list(map(printable, sentence.forms))
+            is_rtl = file.parent.name in {"ar_padt", "he_htb"}
+            assert picture.xs == sorted(picture.xs, reverse=is_rtl)
+            assert heads_in(drawing.text(sentence_of(sentence.heads))) == sentence.heads
+
+
+# --- The command ---
+
+
+@pytest.fixture
+def two(tmp_path: Path) -> Path:
+    path = tmp_path / "two.conllu"
+    hearing = HEARING.read_text()
+    path.write_text(hearing + hearing.replace("sent_id = hearing", "sent_id = again"))
+    return path
+
+
+def test_draw_text(g2g: Callable, two: Path, tmp_path: Path) -> None:
+    assert g2g("draw", HEARING)[:3] == (0, HEARING_TREE, "")
+    assert g2g("draw", "-", stdin=HEARING.read_bytes())[:3] == (0, HEARING_TREE, "")
+    again = HEARING_TREE.replace("sent_id = hearing", "sent_id = again")
+    assert g2g("draw", two)[:3] == (0, HEARING_TREE + "\n" + again, "")
+    assert g2g("draw", two, "--sent-id", "again")[:3] == (0, again, "")
+    target = tmp_path / "tree.txt"
+    assert g2g("draw", HEARING, "--output", "text", "-o", target)[:3] == (0, "", "")
+    assert target.read_text() == HEARING_TREE
+
+
+def test_draw_svg(g2g: Callable, two: Path, tmp_path: Path) -> None:
+    target = tmp_path / "tree.svg"
+    assert g2g("draw", HEARING, "--output", "svg", "-o", target)[:3] == (0, "", "")
+    Picture(target.read_text()).assert_tidy()
+    result = g2g("draw", two, "--output", "svg", "-o", "-")
+    assert (result.code, result.out) == (0, target.read_text())
+    assert f"{two} has more sentences" in result.err
+    assert g2g("draw", two, "--output", "svg", "--sent-id", "hearing")[:3] == (0, target.read_text(), "")
+
+
+def test_draw_output_of_other_parsers(g2g: Callable) -> None:
+    several_roots = re.sub(r"\t4\tobl:tmod", "\t0\troot", HEARING.read_text())
+    result = g2g("draw", "-", stdin=several_roots.encode())
+    assert result.code == 0
+    assert "─│─────╼ today" in result.out
+
+
+@pytest.mark.parametrize("output", ["text", "svg"])
+def test_draw_errors(g2g: Callable, tmp_path: Path, output: str) -> None:
+    for args, message in [
+        ((HEARING, "--sent-id", "no such"), f"g2g: {HEARING}: no sentence with sent_id 'no such'\n"),
+        (("-",), "g2g: <stdin>: no sentence\n"),
+        ((tmp_path / "missing.conllu",), "No such file"),
+        ((HEARING, "-o", tmp_path / "missing" / "tree"), "No such file"),
+    ]:
+        result = g2g("draw", *args, "--output", output)
+        assert (result.code, result.out) == (1, "")
+        assert message in result.err
+        assert result.err.count("\n") == 1
+    assert g2g("draw", HEARING, "--output", "png").code == 2
