@@ -19,7 +19,7 @@ import numpy as np
 import torch
 
 from graph2graph.analysis.tables import Table
-from graph2graph.config import TITLES, VARIANTS, Config
+from graph2graph.config import Config
 from graph2graph.parser.parser import Parser, Vocabulary
 from graph2graph.training.examples import StaleWeights, example
 from graph2graph.training.loss import batch_loss, sum_of_weights
@@ -27,6 +27,7 @@ from graph2graph.training.optimiser import optimiser
 from graph2graph.training.sampling import Sampler
 from graph2graph.transition.state import Action
 from graph2graph.treebank import conllu
+from graph2graph.variants import VARIANTS
 
 ROOT = Path(__file__).resolve().parent.parent
 # Parameters in millions; seconds for half a sentence in training and evaluation; sentences and tokens a second: on a V100.
@@ -41,7 +42,7 @@ PAPER = {
 def untrained(variant: str, sentences: list[conllu.Sentence], encoder: Path | None) -> Parser:
     """A parser of the paper's size: on an encoder, or from nothing."""
     train = {"states": 0, "stale_weight": 0, "empty_stale_weight": 0, "tag_dropout": 0, "batch_pieces": 10**9}
-    model = VARIANTS[variant] | {"encoder": {"layers": 6}}
+    model = VARIANTS[variant].model | {"encoder": {"layers": 6}}
     config = Config.parse({"model": model, "train": train, "data": {"tags": "xpos"}}, "benchmark")
     torch.manual_seed(1)
     forms = (form for sentence in sentences for form in sentence.forms)
@@ -107,7 +108,7 @@ def table(rows: list[dict[str, Any]], about: str) -> Table:
     header += ["s / transition", "sentences/s", "tokens/s"]
     lines = []
     for found in rows:
-        paper, title = found["paper"], TITLES[found["model"]]
+        paper, title = found["paper"], VARIANTS[found["model"]].title
         here = [f"{found['parameters'] / 1e6:.2f}M"]
         here += [
             f"{found[f'{kind}_seconds_a_{unit}']:.4f}"

@@ -19,13 +19,14 @@ from rich.console import Console
 from rich.table import Table
 from torch.profiler import ProfilerActivity, profile
 
-from graph2graph.config import TITLES, VARIANTS, Config
+from graph2graph.config import Config
 from graph2graph.parser.parser import Parser, Vocabulary
 from graph2graph.training.examples import StaleWeights, example
 from graph2graph.training.loss import batch_loss, sum_of_weights
 from graph2graph.training.optimiser import optimiser
 from graph2graph.training.sampling import Sampler
 from graph2graph.treebank import conllu
+from graph2graph.variants import VARIANTS
 from machine import matmul_gflops
 
 PRODUCTS = {"aten::mm", "aten::addmm", "aten::bmm", "aten::baddbmm", "aten::addmm_", "aten::mkldnn_linear"}
@@ -35,7 +36,7 @@ class Steps:
     """Real training steps of one variant."""
 
     def __init__(self, variant: str, sentences: list[conllu.Sentence], encoder: Path | None, batch_pieces: int) -> None:
-        values = {"model": VARIANTS[variant], "train": {"batch_pieces": batch_pieces}}
+        values = {"model": VARIANTS[variant].model, "train": {"batch_pieces": batch_pieces}}
         config = Config.parse(values, "benchmark")
         vocabulary = Vocabulary.of(sentences)
         torch.manual_seed(1)
@@ -122,7 +123,9 @@ def main() -> None:
         return
     table = Table(*rows[0])
     for row in rows:
-        table.add_row(TITLES[str(row["model"])], *(str(value) for name, value in row.items() if name != "model"))
+        table.add_row(
+            VARIANTS[str(row["model"])].title, *(str(value) for name, value in row.items() if name != "model")
+        )
     Console().print(table)
 
 

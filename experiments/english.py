@@ -30,12 +30,12 @@ from graph_use import CASES, graph_use
 
 from graph2graph import scoring
 from graph2graph.analysis import significance
-from graph2graph.config import TITLES
 from graph2graph.decoding.reencoding import EXACT
 from graph2graph.parser.parser import Parser
 from graph2graph.text import udpipe as text
 from graph2graph.treebank import conllu
 from graph2graph.treebank.conllu import Sentence
+from graph2graph.variants import VARIANTS
 
 ROOT = Path(__file__).resolve().parent.parent
 TREEBANK = Path(os.environ.get("G2G_TREEBANKS", ROOT.parent / "shared/treebanks")) / "en_ewt"
@@ -149,7 +149,7 @@ def draw_curves(runs: dict[str, Any]) -> None:
         kind, seed = name.rsplit("-", 1)
         colour, line = ("#0072b2" if kind == "sent" else "#d55e00"), ("-" if seed == "1" else "--")
         if not kind.endswith("-on"):
-            label = f"{TITLES[kind]}, seed {seed}"
+            label = f"{VARIANTS[kind].title}, seed {seed}"
             axes.plot(*zip(*run["curve"], strict=True), line, marker="o", color=colour, label=label)
     axes.set_xlabel("steps")
     axes.set_ylabel("LAS on the part of dev that was scored")

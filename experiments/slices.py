@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from graph2graph import scoring
-from graph2graph.config import TITLES, VARIANTS
 from graph2graph.treebank import conllu
+from graph2graph.variants import VARIANTS
 
 ROOT = Path(__file__).resolve().parent.parent
 TREEBANKS = Path(os.environ.get("G2G_TREEBANKS", ROOT.parent / "shared/treebanks"))
@@ -124,7 +124,7 @@ def page(rows: list[dict[str, object]], floors: dict[str, float]) -> str:
     for variant in VARIANTS:
         cells = [by_place[setting, variant] for setting in SETTINGS]
         lines.append(
-            f"| {TITLES[variant]} | "
+            f"| {VARIANTS[variant].title} | "
             + " | ".join(f"{c['uas']:.2f} / {c['las']:.2f} ({c['minutes']:g} min)" for c in cells)
             + " |"
         )

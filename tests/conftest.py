@@ -135,12 +135,13 @@ def wild(name: str, sentences: "Sequence[Sentence]", **encoder: int) -> "Parser"
     """A parser with large random weights, whose decisions are clear and wrong; it makes no drafts, which are hard to count."""
     import torch
 
-    from graph2graph.config import VARIANTS, Config
+    from graph2graph.config import Config
     from graph2graph.parser.parser import Parser, Vocabulary
+    from graph2graph.variants import VARIANTS
 
     torch.manual_seed(1)
     shape = {"width": 32, "inner_width": 64, "layers": 1, "heads": 2, "vocab_size": 300, "max_positions": 64} | encoder
-    values = {"model": VARIANTS[name] | {"encoder": shape}, "decode": {"draft_tokens": 0}}
+    values = {"model": VARIANTS[name].model | {"encoder": shape}, "decode": {"draft_tokens": 0}}
     forms = (form for sentence in sentences for form in sentence.forms)
     parser = Parser.create(Config.parse(values, "test"), Vocabulary.of(sentences), forms=forms)
     with torch.no_grad():
@@ -156,13 +157,14 @@ def toy_model(text_udpipe: Path, tmp_path_factory: pytest.TempPathFactory) -> Pa
 
     import torch
 
-    from graph2graph.config import VARIANTS, Config
+    from graph2graph.config import Config
     from graph2graph.parser.parser import Parser, Vocabulary
     from graph2graph.treebank import conllu
+    from graph2graph.variants import VARIANTS
 
     sentences = list(conllu.read(ROOT / "tests" / "data" / "toy.conllu"))
     encoder = {"width": 16, "inner_width": 32, "layers": 1, "heads": 2, "vocab_size": 200}
-    config = Config.parse({"model": VARIANTS["sent-g2g"] | {"encoder": encoder}}, "test")
+    config = Config.parse({"model": VARIANTS["sent-g2g"].model | {"encoder": encoder}}, "test")
     torch.manual_seed(1)
     parser = Parser.create(config, Vocabulary.of(sentences), forms=(form for s in sentences for form in s.forms))
     path = tmp_path_factory.mktemp("toy") / "model"

@@ -68,48 +68,6 @@ class ModelConfig(_Frozen):
     encoder: EncoderConfig = EncoderConfig()
 
 
-VARIANTS: dict[str, dict[str, Any]] = {
-    "state": {"input": "state", "graph_input": False, "composition": True, "history": True},
-    "state-cls": {"input": "state", "graph_input": False, "composition": True, "history": True, "output": "cls"},
-    "state-g2g": {"input": "state", "graph_input": True, "history": True},
-    "state-g2cls": {"input": "state", "graph_input": True, "history": True, "output": "cls"},
-    "state-g2g-c": {"input": "state", "graph_input": True, "composition": True, "history": True},
-    "sent": {"input": "sentence", "graph_input": False},
-    "sent-g2g": {"input": "sentence", "graph_input": True},
-}
-# How a variant is trained unless told otherwise, where the common defaults do not suit it. A state answers for later decisions
-# too, but CLS cannot; and at the usual rate of new parameters CLS on a pretrained encoder never learns where to look.
-TRAINED: dict[str, dict[str, Any]] = {
-    "state": {"stale_weight": 0.97},
-    "state-cls": {"new_learning_rate": 5e-4},
-    "state-g2g": {"stale_weight": 0.97},
-    "state-g2cls": {"new_learning_rate": 5e-4},
-    "state-g2g-c": {"stale_weight": 0.97},
-}
-# Not in the paper: CLS learns to tell the tags of s2, s1 and b1 too, without which it takes very long to learn where to look.
-HELPED: dict[str, dict[str, Any]] = {"state-cls": {"tagger": True}, "state-g2cls": {"tagger": True}}
-
-
-def of_variant(variant: str, values: dict[str, Any]) -> dict[str, Any]:
-    """The settings of a variant under these, which are stronger."""
-    whole = dict(values)
-    for group, weaker in (("model", VARIANTS[variant] | HELPED.get(variant, {})), ("train", TRAINED.get(variant, {}))):
-        given = values.get(group, {})
-        whole[group] = weaker | given if isinstance(given, dict) else given  # what is no group is told by Config.parse
-    return whole
-
-
-TITLES = {
-    "state": "StateTr",
-    "state-cls": "StateCLSTr",
-    "state-g2g": "StateTr+G2GTr",
-    "state-g2cls": "StateTr+G2CLSTr",
-    "state-g2g-c": "StateTr+G2GTr+C",
-    "sent": "SentTr",
-    "sent-g2g": "SentTr+G2GTr",
-}
-
-
 class DataConfig(_Frozen):
     """What is read from the treebank."""
 

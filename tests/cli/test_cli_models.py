@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from conftest import Result
-from graph2graph.config import TITLES, VARIANTS
+from graph2graph.variants import VARIANTS
 
 D, LABELS, TAGS = 768, 44, 45
 LAYER = 4 * (D * D + D) + (D * 3072 + 3072) + (3072 * D + D) + 2 * 2 * D
@@ -53,7 +53,7 @@ def test_every_variant_with_its_parts(answer: dict[str, Any]) -> None:
     for row in answer["models"]:
         keys = ("input", "graph_in", "graph_out", "composition", "history")
         assert tuple(row[key] for key in keys) == PARTS[row["name"]]
-        assert row["title"] == TITLES[row["name"]]
+        assert row["title"] == VARIANTS[row["name"]].title
 
 
 def test_parameters_are_those_counted_by_hand(answer: dict[str, Any]) -> None:

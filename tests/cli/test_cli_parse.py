@@ -18,13 +18,14 @@ import torch
 
 import graph2graph
 from conftest import CONTRACTIONS
-from graph2graph.config import VARIANTS, Config
+from graph2graph.config import Config
 from graph2graph.errors import DataError
 from graph2graph.parser import catalogue
 from graph2graph.parser.parser import Parser, Vocabulary
 from graph2graph.text.udpipe import TextModel, offsets
 from graph2graph.treebank import conllu
 from graph2graph.treebank.conllu import LEMMA, UPOS, XPOS
+from graph2graph.variants import VARIANTS
 
 TOY = Path(__file__).parents[1] / "data" / "toy.conllu"
 Run = Callable[..., Any]
@@ -35,7 +36,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A parser with random weights: its trees are wrong, but trees."""
     sentences = list(conllu.read(TOY))
     encoder = {"width": 16, "inner_width": 32, "layers": 1, "heads": 2, "vocab_size": 200}
-    config = Config.parse({"model": VARIANTS["sent-g2g"] | {"encoder": encoder}}, "test")
+    config = Config.parse({"model": VARIANTS["sent-g2g"].model | {"encoder": encoder}}, "test")
     torch.manual_seed(1)
     parser = Parser.create(config, Vocabulary.of(sentences), forms=(form for s in sentences for form in s.forms))
     path = tmp_path_factory.mktemp("model")

@@ -17,12 +17,13 @@ from hypothesis import strategies as st
 from conftest import Result
 from graph2graph import scoring
 from graph2graph.analysis.error_analysis import Errors, errors, rer
-from graph2graph.config import VARIANTS, Config
+from graph2graph.config import Config
 from graph2graph.parser.parser import Parser, Vocabulary
 from graph2graph.training.examples import example
 from graph2graph.training.loss import NOT_STALE, batch_loss, sum_of_weights
 from graph2graph.treebank import conllu
 from graph2graph.treebank.conllu import Sentence
+from graph2graph.variants import VARIANTS
 from strategies import random_tree, reattached, trees
 
 LABELS = ["nsubj", "obj", "obl", "nmod:poss", "nmod", "punct"]
@@ -142,7 +143,7 @@ def test_real_gold_and_real_system_output(treebanks: Path, one_thread: None) -> 
 
 def _quick_parser(sentences: list[Sentence]) -> Parser:
     encoder = {"width": 48, "inner_width": 96, "layers": 1, "heads": 2, "vocab_size": 400}
-    config = Config.parse({"model": VARIANTS["sent"] | {"encoder": encoder}}, "test")
+    config = Config.parse({"model": VARIANTS["sent"].model | {"encoder": encoder}}, "test")
     vocabulary = Vocabulary.of(sentences)
     torch.manual_seed(0)
     parser = Parser.create(config, vocabulary, forms=(form for one in sentences for form in one.forms))

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from graph2graph.config import VARIANTS, Config, EncoderConfig, ModelConfig
+from graph2graph.config import Config, EncoderConfig, ModelConfig
 from graph2graph.models.composition import Composition
 from graph2graph.models.history import START
 from graph2graph.models.step_state import Memory
@@ -21,6 +21,7 @@ from graph2graph.training.loss import _composed
 from graph2graph.transition.state import Action
 from graph2graph.transition.states import States
 from graph2graph.treebank import conllu
+from graph2graph.variants import VARIANTS
 from strategies import trees
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -85,7 +86,7 @@ def random_parser(skip: bool) -> Parser:
     torch.manual_seed(3)
     sizes = {"width": 8, "heads": 2, "layers": 1, "inner_width": 8, "max_positions": 32}
     model = ModelConfig(
-        **VARIANTS["state-g2g-c"],
+        **VARIANTS["state-g2g-c"].model,
         composition_skip=skip,
         composition_hidden=11,
         history_width=6,

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from graph2graph.config import VARIANTS, Config, DecodeConfig, EncoderConfig, ModelConfig
+from graph2graph.config import Config, DecodeConfig, EncoderConfig, ModelConfig
 from graph2graph.decoding.greedy import Work, greedy
 from graph2graph.decoding.reencoding import Options
 from graph2graph.errors import DataError
@@ -32,6 +32,7 @@ from graph2graph.transition.state import NO_NODE, Action, State
 from graph2graph.transition.states import States
 from graph2graph.treebank import conllu
 from graph2graph.treebank.conllu import Sentence
+from graph2graph.variants import VARIANTS
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 TOY = list(conllu.read(Path(__file__).parents[1] / "data" / "toy.conllu"))
@@ -39,10 +40,10 @@ VOCABULARY = Vocabulary.of(TOY)
 NUMBERS = {label: number for number, label in enumerate(VOCABULARY.labels)}
 
 MODELS: dict[str, dict[str, Any]] = {
-    **VARIANTS,
-    "state without skip": VARIANTS["state"] | {"composition_skip": False},
-    "state with separate positions": VARIANTS["state"] | {"separate_positions": True},
-    "sent-g2g with labelled relations": VARIANTS["sent-g2g"] | {"labelled_relations": True},
+    **{name: variant.model for name, variant in VARIANTS.items()},
+    "state without skip": VARIANTS["state"].model | {"composition_skip": False},
+    "state with separate positions": VARIANTS["state"].model | {"separate_positions": True},
+    "sent-g2g with labelled relations": VARIANTS["sent-g2g"].model | {"labelled_relations": True},
 }
 
 
@@ -123,7 +124,7 @@ def learnt_from_pretrained(request: pytest.FixtureRequest, encoder_dir: Callable
     """Each variant, trained on the toy treebank from the first layer of MiniLM."""
     encoder = encoder_dir("minilm-l6")
     torch.manual_seed(0)
-    parts = VARIANTS[request.param]
+    parts = VARIANTS[request.param].model
     sizes = {"exist_hidden": 100, "relation_hidden": 50, "history_width": 64, "composition_hidden": 64}
     shape = EncoderConfig(layers=1, dropout=0.0, attention_dropout=0.0)
     parser = Parser.create(Config(model=ModelConfig(**parts, **sizes, encoder=shape)), VOCABULARY, encoder=encoder)
@@ -325,7 +326,7 @@ def test_random_weights_give_trees(name: str, texts: list[list[str]]) -> None:
 def test_parts_that_do_not_fit_the_sentence_models_are_refused() -> None:
     for fields in ({"history": True}, {"composition": True}, {"output": "cls"}):
         with pytest.raises(DataError, match="belong to state models"):
-            Parser.create(Config(model=ModelConfig(**VARIANTS["sent-g2g"] | fields)), VOCABULARY, forms=["a"])
+            Parser.create(Config(model=ModelConfig(**VARIANTS["sent-g2g"].model | fields)), VOCABULARY, forms=["a"])
 
 
 def test_a_treebank_of_single_words_is_refused() -> None:

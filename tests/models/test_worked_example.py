@@ -14,7 +14,7 @@ import pytest
 import torch
 from tokenizers import Tokenizer, models, pre_tokenizers
 
-from graph2graph.config import VARIANTS, Config, EncoderConfig, ModelConfig
+from graph2graph.config import Config, EncoderConfig, ModelConfig
 from graph2graph.decoding.greedy import greedy
 from graph2graph.decoding.reencoding import Options
 from graph2graph.encoder.encoder import Graph, Layout
@@ -25,6 +25,7 @@ from graph2graph.training.examples import Example, example
 from graph2graph.training.loss import batch_loss
 from graph2graph.transition.state import Action
 from graph2graph.treebank import conllu
+from graph2graph.variants import VARIANTS
 
 HEY = """\
 1	Hey	_	INTJ	_	_	2	discourse	_	_
@@ -411,7 +412,7 @@ def unit_parser(variant: str, sentence: conllu.Sentence, pieces: Sequence[str], 
     tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
     sizes = {"width": 32, "heads": 2, "layers": 1, "inner_width": 16, "max_positions": 16}
     still = {"dropout": 0.0, "attention_dropout": 0.0}
-    model_config = ModelConfig(**VARIANTS[variant] | fields)
+    model_config = ModelConfig(**VARIANTS[variant].model | fields)
     encoder = encoder_config(
         model_config, EncoderConfig(vocab_size=len(pieces), **sizes, **still), len(vocabulary.labels)
     )

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from conftest import wild
-from graph2graph.config import VARIANTS, DecodeConfig
+from graph2graph.config import DecodeConfig
 from graph2graph.decoding.greedy import Work
 from graph2graph.encoder.encoder import GraphAttention, attention_seen
 from graph2graph.errors import DataError
@@ -21,6 +21,7 @@ from graph2graph.parser.trace import Trace, trace
 from graph2graph.transition.state import Action, State
 from graph2graph.treebank import conllu
 from graph2graph.treebank.conllu import Sentence
+from graph2graph.variants import VARIANTS
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -157,7 +158,7 @@ def columns_of(parser: Parser, sentence: Sentence, step: dict[str, Any]) -> tupl
     return dict(enumerate(row.columns.tolist())), relations
 
 
-@pytest.mark.parametrize("name", [name for name in VARIANTS if VARIANTS[name]["graph_input"]])
+@pytest.mark.parametrize("name", [name for name in VARIANTS if VARIANTS[name].model["graph_input"]])
 @torch.inference_mode()
 def test_attention_is_that_of_the_naive_form(name: str) -> None:
     parser = PARSERS[name]

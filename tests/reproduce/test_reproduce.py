@@ -20,7 +20,6 @@ import torch
 from conftest import ROOT, Result
 from graph2graph import scoring
 from graph2graph.analysis import significance
-from graph2graph.config import VARIANTS
 from graph2graph.errors import DataError
 from graph2graph.reproduce import claims, runner
 from graph2graph.reproduce.places import Places, write_json
@@ -29,6 +28,7 @@ from graph2graph.reproduce.results import right_words
 from graph2graph.reproduce.runner import is_locked, lock
 from graph2graph.reproduce.tables import Line, gains, lines_of, page, picture, reduction
 from graph2graph.treebank import conllu
+from graph2graph.variants import VARIANTS
 
 TOY = Path(__file__).parents[1] / "data" / "toy.conllu"
 EXPERIMENTS = ROOT / "experiments"

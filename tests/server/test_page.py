@@ -19,10 +19,11 @@ from xml.etree import ElementTree
 import pytest
 import torch
 
-from graph2graph.config import VARIANTS, Config
+from graph2graph.config import Config
 from graph2graph.parser import catalogue
 from graph2graph.parser.parser import Parser, Vocabulary
 from graph2graph.treebank import conllu
+from graph2graph.variants import VARIANTS
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright, which drives the browser, is not installed")
 
@@ -41,7 +42,7 @@ def save_parser(variant: str, directory: Path, text_model: Path) -> Path:
     """A parser with large random weights, whose decisions are clear and wrong, and a text model."""
     sentences = list(conllu.read(TOY))
     encoder = {"width": 32, "inner_width": 64, "layers": 2, "heads": 2, "vocab_size": 300, "max_positions": 2048}
-    config = Config.parse({"model": VARIANTS[variant] | {"encoder": encoder}}, "test")
+    config = Config.parse({"model": VARIANTS[variant].model | {"encoder": encoder}}, "test")
     torch.manual_seed(3)
     parser = Parser.create(config, Vocabulary.of(sentences), forms=(form for s in sentences for form in s.forms))
     with torch.no_grad():

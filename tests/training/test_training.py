@@ -18,7 +18,7 @@ import pytest
 import torch
 from safetensors import safe_open
 
-from graph2graph.config import VARIANTS, Config, TrainConfig
+from graph2graph.config import Config, TrainConfig
 from graph2graph.encoder import dropout
 from graph2graph.errors import DataError
 from graph2graph.parser.parser import Parser, Vocabulary
@@ -31,6 +31,7 @@ from graph2graph.training.plan import plan, timed
 from graph2graph.training.sampling import Sampler, encoded_pieces, portions
 from graph2graph.transition.state import NO_NODE
 from graph2graph.treebank import conllu
+from graph2graph.variants import VARIANTS
 
 TOY = Path(__file__).parents[1] / "data" / "toy.conllu"
 TINY = {"width": 32, "inner_width": 64, "layers": 1, "heads": 2, "vocab_size": 300}
@@ -40,7 +41,7 @@ TINY_FLAGS = [f"--set=model.encoder.{name}={value}" for name, value in TINY.item
 def tiny_parser(variant: str = "sent-g2g", *, tagger: bool = False, **train: object) -> tuple[Parser, list[Example]]:
     sentences = list(conllu.read(TOY))
     vocabulary = Vocabulary.of(sentences)
-    model = VARIANTS[variant] | {"encoder": TINY, "tagger": tagger}
+    model = VARIANTS[variant].model | {"encoder": TINY, "tagger": tagger}
     config = Config.parse({"model": model, "train": train}, "test")
     torch.manual_seed(0)
     parser = Parser.create(config, vocabulary, forms=(form for s in sentences for form in s.forms))

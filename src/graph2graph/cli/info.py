@@ -11,10 +11,11 @@ from rich.markdown import Markdown
 from rich.markup import escape
 from rich.table import Table
 
-from graph2graph.config import TITLES, Config
+from graph2graph.config import Config
 from graph2graph.errors import DataError
 from graph2graph.files import read_json
 from graph2graph.parser import catalogue
+from graph2graph.variants import variant_of
 
 
 def info(
@@ -48,15 +49,14 @@ def _essentials(directory: Path) -> dict[str, Any]:
     """What is worth knowing; the weights themselves are not read."""
     from graph2graph.parser.download import ORIGIN
     from graph2graph.parser.parser import Vocabulary
-    from graph2graph.training.card import variant_of
 
     config, vocabulary = Config.read(directory / "config.json"), Vocabulary.read(directory / "labels.json")
-    encoder, variant = config.model.encoder, variant_of(config)
+    encoder, variant = config.model.encoder, variant_of(config.model)
     card, origin = directory / "README.md", directory / ORIGIN
     return {
         "directory": str(directory),
-        "variant": variant,
-        "title": TITLES.get(variant, variant),
+        "variant": variant.name if variant else "custom",
+        "title": variant.title if variant else "custom",
         "encoder": {name: getattr(encoder, name) for name in ("layers", "width", "heads", "vocab_size")},
         "parameters": _n_parameters(directory / "model.safetensors"),
         "labels": vocabulary.labels,

@@ -7,7 +7,8 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from graph2graph.config import TITLES, VARIANTS, EncoderConfig, ModelConfig
+from graph2graph.config import EncoderConfig, ModelConfig
+from graph2graph.variants import VARIANTS, Variant
 
 # The paper's setting: Stanford dependencies on WSJ, of which its appendix lists 44 types, and the 45 tags of the treebank.
 N_LABELS, N_TAGS = 44, 45
@@ -19,7 +20,7 @@ def models(as_json: bool = typer.Option(False, "--json", help="Print a JSON obje
 
     Example: g2g models
     """
-    rows = [_row(name) for name in VARIANTS]
+    rows = [_row(variant) for variant in VARIANTS.values()]
     notes = _notes({row["name"]: row for row in rows})
     if as_json:
         size = {"vocab_size": 30522, "layers": 6, "width": 768, "heads": 12, "labels": N_LABELS, "tags": N_TAGS}
@@ -31,13 +32,13 @@ def models(as_json: bool = typer.Option(False, "--json", help="Print a JSON obje
         console.print(f"• {note}", highlight=False)
 
 
-def _row(name: str) -> dict[str, Any]:
+def _row(variant: Variant) -> dict[str, Any]:
     """A variant: what it is made of, and the size of each part."""
-    config = ModelConfig(**VARIANTS[name])
+    config = ModelConfig(**variant.model)
     parts = _parameters(config)
     return {
-        "name": name,
-        "title": TITLES[name],
+        "name": variant.name,
+        "title": variant.title,
         "input": config.input,
         "graph_in": config.graph_input,
         "graph_out": config.output,
@@ -45,7 +46,7 @@ def _row(name: str) -> dict[str, Any]:
         "history": config.history,
         "parameters": sum(parts.values()),
         "parts": parts,
-        "paper_parameters": PAPER.get(name),
+        "paper_parameters": PAPER.get(variant.name),
     }
 
 

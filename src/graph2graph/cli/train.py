@@ -17,9 +17,10 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from graph2graph import scoring
-from graph2graph.config import VARIANTS, Config, of_variant
+from graph2graph.config import Config
 from graph2graph.errors import DataError
 from graph2graph.parser import catalogue
+from graph2graph.variants import VARIANTS
 
 if TYPE_CHECKING:
     from graph2graph.training.plan import Plan
@@ -95,7 +96,7 @@ def resolve(
     if variant is not None:
         if variant not in VARIANTS:
             raise DataError(f"no model {variant!r}; expected one of {', '.join(VARIANTS)}")
-        values = of_variant(variant, values)
+        values = VARIANTS[variant].complete(values)
     if tags is not None:
         values.setdefault("data", {})["tags"] = tags
     for setting in settings:

@@ -14,9 +14,10 @@ from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from graph2graph.config import TITLES, Config, of_variant, problem
+from graph2graph.config import Config, problem
 from graph2graph.errors import DataError
 from graph2graph.scoring import Punct
+from graph2graph.variants import VARIANTS
 
 ProfileName = Literal["cpu", "paper"]
 Settings = dict[str, Any]  # nested, as in the config
@@ -135,7 +136,7 @@ class Run:
     @property
     def config(self) -> Config:
         """Its settings, checked."""
-        return Config.parse(of_variant(self.variant, self.settings), f"{self.table}/{self.row}")
+        return Config.parse(VARIANTS[self.variant].complete(self.settings), f"{self.table}/{self.row}")
 
 
 @dataclass(frozen=True)
@@ -226,8 +227,8 @@ class Plans:
             raise DataError(f"{path}: against: no row {against!r}")
         if row.same_as is not None:
             return
-        if row.variant not in TITLES:
-            raise DataError(f"{path}: variant: expected one of {', '.join(TITLES)}")
+        if row.variant not in VARIANTS:
+            raise DataError(f"{path}: variant: expected one of {', '.join(VARIANTS)}")
         run = self.run(path.stem, 1)
         if not run.treebank:
             raise DataError(f"{path}: treebank: none here, and none in {self.profile_name}.toml")

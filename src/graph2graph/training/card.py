@@ -6,14 +6,14 @@ from importlib.metadata import version
 from pathlib import Path
 
 from graph2graph import __version__, scoring
-from graph2graph.config import TITLES, VARIANTS, Config
+from graph2graph.config import Config
+from graph2graph.variants import variant_of
 
 
 @dataclass(frozen=True)
 class Run:
     """What the card has to say of the training."""
 
-    variant: str
     encoder: str
     train: str
     dev: str
@@ -27,19 +27,10 @@ class Run:
     words: int
 
 
-def variant_of(config: Config) -> str:
-    """The name of the model of the paper that a config describes."""
-    given = config.model.model_dump()
-    for name, parts in VARIANTS.items():
-        expected = {"output": "tokens", "composition": False, "history": False} | parts
-        if all(given[key] == value for key, value in expected.items()):
-            return name
-    return "custom"
-
-
 def card(config: Config, run: Run, scores: scoring.Scores) -> str:
     """The text of the card."""
-    title = TITLES.get(run.variant, "a parser")
+    variant = variant_of(config.model)
+    title = variant.title if variant else "a parser"
     versions = ", ".join(f"{name} {version(name)}" for name in ("torch", "tokenizers", "numpy"))
     encoder = config.model.encoder
     return f"""# {title}, trained with graph2graph

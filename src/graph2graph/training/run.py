@@ -110,7 +110,6 @@ def _finish(request: Request, asked: dict[str, Any], trainer: Trainer, sentences
     assert trainer.scores is not None
     scores, parser = trainer.scores, trainer.parser
     facts = card.Run(
-        variant=card.variant_of(parser.config),
         encoder=request.encoder or (f"that of {request.start}" if request.start else "none"),
         train=_name(request.train),
         dev=_name(request.dev),
