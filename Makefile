@@ -20,7 +20,7 @@ $(READY): pyproject.toml constraints.txt
 demo: setup
 	$(BIN)/g2g parse examples/paragraph.txt -o paragraph.conllu
 	$(BIN)/g2g draw paragraph.conllu
-	$(BIN)/g2g draw paragraph.conllu --sent-id 2 --output svg -o paragraph.svg
+	$(BIN)/g2g draw paragraph.conllu --sent-id 2 -f svg -o paragraph.svg
 	@echo "All of it in CoNLL-U: paragraph.conllu; the second sentence as a picture: paragraph.svg"
 
 lint: setup

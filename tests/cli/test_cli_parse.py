@@ -121,17 +121,17 @@ def test_words_in_lines(g2g: Run, model: Path) -> None:
 
 
 def test_json_tree_and_picture(g2g: Run, model: Path, tmp_path: Path) -> None:
-    lines = g2g("parse", "--model", model, TOY, "--output", "json").out.splitlines()
+    lines = g2g("parse", "--model", model, TOY, "-f", "json").out.splitlines()
     first = json.loads(lines[0])
     assert len(lines) == 7
     assert first["sent_id"] == "hearing"
     assert first["words"][0]["form"] == "A"
     assert sum(word["head"] == 0 for word in first["words"]) == 1
-    assert "hearing" in g2g("parse", "--model", model, TOY, "--output", "tree").out
+    assert "hearing" in g2g("parse", "--model", model, TOY, "-f", "tree").out
     one = tmp_path / "one.conllu"
     conllu.write(list(conllu.read(TOY))[:1], one)
-    assert g2g("parse", "--model", model, one, "--output", "svg").out.startswith("<?xml")
-    done = g2g("parse", "--model", model, TOY, "--output", "svg")
+    assert g2g("parse", "--model", model, one, "-f", "svg").out.startswith("<?xml")
+    done = g2g("parse", "--model", model, TOY, "-f", "svg")
     assert done.code == 1
     assert "one sentence" in done.err
 
@@ -180,11 +180,11 @@ def test_json_says_where_words_are(g2g: Run, full: Path, tmp_path: Path) -> None
     file = tmp_path / "windows.txt"
     text = TEXT.replace("\n", "\r\n")
     file.write_bytes(text.encode())
-    lines = g2g("parse", "--model", full, file, "--output", "json").out.splitlines()
+    lines = g2g("parse", "--model", full, file, "-f", "json").out.splitlines()
     words = [word for line in lines for word in json.loads(line)["words"]]
     assert len(words) > 15
     assert all(text[word["start_char"] : word["end_char"]] == word["form"] for word in words)
-    first = json.loads(g2g("parse", "--model", full, TOY, "--output", "json").out.splitlines()[0])
+    first = json.loads(g2g("parse", "--model", full, TOY, "-f", "json").out.splitlines()[0])
     assert "start_char" not in first["words"][0]
 
 
@@ -202,7 +202,7 @@ def test_nothing_in_nothing_out(g2g: Run, full: Path, written: str) -> None:
     blanks = [b"", b"\n"] if written == "conllu" else [b"", b"\n", b" \t\r\n\n "]
     for given in blanks:
         for shown in ("conllu", "json", "tree", "svg"):
-            done = g2g("parse", "--model", full, "--input", written, "--output", shown, "-", stdin=given)
+            done = g2g("parse", "--model", full, "--input", written, "-f", shown, "-", stdin=given)
             assert (done.code, done.out, done.err) == (0, "", "")
 
 

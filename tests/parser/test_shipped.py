@@ -75,7 +75,7 @@ def test_the_wheel_has_it(tmp_path: Path) -> None:
     command = [sys.executable, "-c", code, str(tmp_path / "installed")]
     environment = os.environ | {"HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
     done = subprocess.run(
-        [*command, "parse", "--text", "The dog barks.", "--output", "json"],
+        [*command, "parse", "--text", "The dog barks.", "-f", "json"],
         cwd=tmp_path,
         env=environment,
         check=True,

@@ -103,7 +103,7 @@ def test_how_to_parse_is_passed_on(nlp: Any) -> None:
 
 
 def test_json_is_that_of_the_command_line(g2g: Run, nlp: Any, toy_model: Path) -> None:
-    lines = g2g("parse", "--model", toy_model, "--text", TEXT, "--output", "json").out.splitlines()
+    lines = g2g("parse", "--model", toy_model, "--text", TEXT, "-f", "json").out.splitlines()
     document = nlp(TEXT)
     assert document.to_json() == [json.loads(line) for line in lines]
     assert json.loads(json.dumps(document.to_json())) == document.to_json()

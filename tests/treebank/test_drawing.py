@@ -311,18 +311,18 @@ def test_draw_text(g2g: Callable, two: Path, tmp_path: Path) -> None:
     assert g2g("draw", two)[:3] == (0, HEARING_TREE + "\n" + again, "")
     assert g2g("draw", two, "--sent-id", "again")[:3] == (0, again, "")
     target = tmp_path / "tree.txt"
-    assert g2g("draw", HEARING, "--output", "text", "-o", target)[:3] == (0, "", "")
+    assert g2g("draw", HEARING, "-f", "text", "-o", target)[:3] == (0, "", "")
     assert target.read_text() == HEARING_TREE
 
 
 def test_draw_svg(g2g: Callable, two: Path, tmp_path: Path) -> None:
     target = tmp_path / "tree.svg"
-    assert g2g("draw", HEARING, "--output", "svg", "-o", target)[:3] == (0, "", "")
+    assert g2g("draw", HEARING, "-f", "svg", "-o", target)[:3] == (0, "", "")
     Picture(target.read_text()).assert_tidy()
-    result = g2g("draw", two, "--output", "svg", "-o", "-")
+    result = g2g("draw", two, "-f", "svg", "-o", "-")
     assert (result.code, result.out) == (0, target.read_text())
     assert f"{two} has more sentences" in result.err
-    assert g2g("draw", two, "--output", "svg", "--sent-id", "hearing")[:3] == (0, target.read_text(), "")
+    assert g2g("draw", two, "-f", "svg", "--sent-id", "hearing")[:3] == (0, target.read_text(), "")
 
 
 def test_draw_output_of_other_parsers(g2g: Callable) -> None:
@@ -340,8 +340,8 @@ def test_draw_errors(g2g: Callable, tmp_path: Path, output: str) -> None:
         ((tmp_path / "missing.conllu",), "No such file"),
         ((HEARING, "-o", tmp_path / "missing" / "tree"), "No such file"),
     ]:
-        result = g2g("draw", *args, "--output", output)
+        result = g2g("draw", *args, "-f", output)
         assert (result.code, result.out) == (1, "")
         assert message in result.err
         assert result.err.count("\n") == 1
-    assert g2g("draw", HEARING, "--output", "png").code == 2
+    assert g2g("draw", HEARING, "-f", "png").code == 2

@@ -18,6 +18,7 @@ from graph2graph.cli.evaluate import evaluate
 from graph2graph.cli.info import info
 from graph2graph.cli.models import models
 from graph2graph.cli.oracle import oracle
+from graph2graph.cli.output import FormatCommand
 from graph2graph.cli.parse import parse
 from graph2graph.cli.reproduce import reproduce
 from graph2graph.cli.serve import serve
@@ -65,7 +66,7 @@ COMMANDS = (
     download,
 )
 for command in COMMANDS:
-    app.command()(command)
+    app.command(cls=FormatCommand if command in (parse, draw) else None)(command)
 
 
 def main() -> None:

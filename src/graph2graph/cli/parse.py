@@ -14,8 +14,9 @@ from typing import IO, TYPE_CHECKING, NamedTuple
 
 import typer
 
+from graph2graph.cli.output import OutputFile, output
 from graph2graph.cli.progress import watched
-from graph2graph.cli.streams import lines, output, source
+from graph2graph.cli.streams import lines, source
 from graph2graph.errors import DataError
 from graph2graph.parser import catalogue
 from graph2graph.treebank import conllu, drawing
@@ -81,8 +82,8 @@ def parse(
         help="Raw text; words, a sentence a line (horizontal) or a word a line (vertical); or conllu. "
         "Default: conllu for files named .conllu or .conllu.gz, text for all else.",
     ),
-    output_format: OutputChoice = typer.Option(OutputChoice.CONLLU, "--output", help="How to write the trees."),
-    target: Path = typer.Option(Path("-"), "-o", metavar="FILE", help="Where to write; - for standard output."),
+    output_format: OutputChoice = typer.Option(OutputChoice.CONLLU, "--format", "-f", help="How to write the trees."),
+    target: OutputFile = Path("-"),
     tags: TagsChoice = typer.Option(
         None,
         help="The tags that the parser sees: those of the input (keep), those of the model's own tagger (predict), or none. "
@@ -124,11 +125,11 @@ def parse(
 
     Examples:
 
-    g2g parse --text "The dog barks. It is loud." --output tree
+    g2g parse --text "The dog barks. It is loud." -f tree
 
     g2g parse --model DIR article.txt treebank.conllu -o parsed.conllu
 
-    echo "The dog barks ." | g2g parse --model DIR --input horizontal --output json -
+    echo "The dog barks ." | g2g parse --model DIR --input horizontal -f json -
     """
     if offline:
         os.environ["HF_HUB_OFFLINE"] = "1"

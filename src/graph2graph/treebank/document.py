@@ -203,7 +203,7 @@ class ParsedSentence(Sentence):
         return "".join(self.lines)
 
     def to_json(self) -> dict[str, Any]:
-        """The sentence as `g2g parse --output json` writes it."""
+        """The sentence as `g2g parse -f json` writes it."""
         return as_json(self)
 
     def render(self) -> str:
@@ -246,7 +246,7 @@ class Document:
         return "".join(line for sentence in self.sentences for line in sentence.lines)
 
     def to_json(self) -> list[dict[str, Any]]:
-        """The sentences as `g2g parse --output json` writes them, one object a line there, a list here."""
+        """The sentences as `g2g parse -f json` writes them, one object a line there, a list here."""
         return [as_json(sentence) for sentence in self.sentences]
 
     def to_spacy(self, vocab: "Vocab | None" = None) -> "Doc":

@@ -1,0 +1,46 @@
+"""`-f/--format` is a format and `-o/--output` a path in every command that writes trees."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+TOY = Path(__file__).parents[1] / "data" / "toy.conllu"
+HEARING = ["draw", TOY, "--sent-id", "hearing"]
+
+
+@pytest.mark.parametrize("command", ["parse", "draw"])
+@pytest.mark.parametrize("name", ["conllu", "json", "tree", "svg", "text"])
+@pytest.mark.parametrize("joined", [True, False])
+def test_output_refuses_the_name_of_a_format(g2g: Callable[..., Any], command: str, name: str, joined: bool) -> None:
+    done = g2g(command, TOY, *([f"--output={name}"] if joined else ["--output", name]))
+    assert (done.code, done.out) == (2, "")
+    assert done.err.count("\n") == 1
+    assert f"`-f {name}`" in done.err
+
+
+@pytest.mark.parametrize(
+    "option", [["-o", "tree"], ["-otree"], ["--output", "./tree"], ["--output", "tree.txt"], ["--output=./json"]]
+)
+def test_output_is_a_path(
+    g2g: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, option: list[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    expected = g2g(*HEARING).out
+    assert g2g(*HEARING, *option)[:3] == (0, "", "")
+    [written] = tmp_path.iterdir()
+    assert written.read_text() == expected
+
+
+def test_format_is_long_or_short(g2g: Callable[..., Any]) -> None:
+    assert g2g(*HEARING, "--format", "svg").out == g2g(*HEARING, "-f", "svg").out != g2g(*HEARING).out
+
+
+def test_what_was_written_before_a_failure_is_kept(g2g: Callable[..., Any], tmp_path: Path) -> None:
+    given, target = tmp_path / "in.conllu", tmp_path / "trees.txt"
+    given.write_text(TOY.read_text() + "1\tword\n\n")
+    target.write_text("from an earlier run")
+    assert g2g("draw", given, "-o", target).code == 1
+    assert target.read_text() == "from an earlier run"
+    assert "hearing" in (tmp_path / "trees.txt.part").read_text()
