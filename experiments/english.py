@@ -30,7 +30,7 @@ from graph_use import CASES, graph_use
 
 from graph2graph import scoring
 from graph2graph.analysis import significance
-from graph2graph.decoding.reencoding import EXACT
+from graph2graph.decoding.options import EXACT
 from graph2graph.parser.parser import Parser
 from graph2graph.text import udpipe as text
 from graph2graph.treebank import conllu

@@ -17,7 +17,7 @@ import numpy as np
 
 from graph2graph import scoring
 from graph2graph.decoding.greedy import Work
-from graph2graph.decoding.reencoding import EXACT
+from graph2graph.decoding.options import EXACT
 from graph2graph.models.features import Features
 from graph2graph.models.parser_model import Encodings
 from graph2graph.parser.parser import Parser

@@ -15,9 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from conftest import wild
+from graph2graph.config import DecodeConfig
 from graph2graph.decoding.beam import beam_search
 from graph2graph.decoding.greedy import Work, greedy
-from graph2graph.decoding.reencoding import Options
 from graph2graph.encoder.precision import Int8Linear
 from graph2graph.errors import DataError
 from graph2graph.models.features import Features
@@ -228,7 +228,7 @@ def test_the_same_trees_whatever_is_encoded_together(name: str, threshold: float
     found = []
     for budget in (1, 37, 100_000):
         works.append(Work())
-        states = greedy(parser.model, features, Options(threshold, budget), work=works[-1])
+        states = greedy(parser.model, features, DecodeConfig(reencode=threshold, batch_tokens=budget), work=works[-1])
         found.append((states.heads.tolist(), states.labels.tolist()))
     assert found[0] == found[1] == found[2]
     assert len({work.n_encoded for work in works}) == len({work.n_pieces for work in works}) == 1
@@ -246,7 +246,7 @@ def test_of_long_sentences_only_the_windows_with_new_arcs_are_encoded_again(
 
     def parsed() -> tuple[list[Any], int]:
         work = Work()
-        states = greedy(parser.model, features, Options(threshold, draft_tokens=0), work=work)
+        states = greedy(parser.model, features, DecodeConfig(reencode=threshold, draft_tokens=0), work=work)
         return [states.heads.tolist(), states.labels.tolist()], work.n_pieces
 
     trees, n_pieces = parsed()
@@ -274,7 +274,7 @@ def test_sentences_wait_for_each_other(turns: list[int]) -> None:
     """However the arcs of the sentences lie, all of them are encoded with one more arc in each turn."""
     parser = PARSERS["sent-g2g"]
     features = [parser.featurizer(sentence) for sentence in TOY]
-    greedy(parser.model, features, Options(draft_tokens=0))
+    greedy(parser.model, features, DecodeConfig(draft_tokens=0))
     lengths = [len(sentence) for sentence in TOY]
     assert turns == [sum(length > n_arcs for length in lengths) for n_arcs in range(max(lengths))]
 
@@ -286,7 +286,7 @@ def test_drafts_change_nothing_but_the_number_of_turns(turns: list[int]) -> None
     for room in (0, 40, 100, 1000):
         turns.clear()
         works.append(Work())
-        alone = [greedy(parser.model, [one], Options(draft_tokens=room), work=works[-1]) for one in features]
+        alone = [greedy(parser.model, [one], DecodeConfig(draft_tokens=room), work=works[-1]) for one in features]
         found.append([(states.heads.tolist(), states.labels.tolist()) for states in alone])
         n_turns.append(len(turns))
     assert found[0] == found[1] == found[2] == found[3]

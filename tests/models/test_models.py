@@ -20,7 +20,6 @@ from torch import Tensor
 
 from graph2graph.config import Config, DecodeConfig, EncoderConfig, ModelConfig
 from graph2graph.decoding.greedy import Work, greedy
-from graph2graph.decoding.reencoding import Options
 from graph2graph.errors import DataError
 from graph2graph.models.features import OUTSIDE, Features
 from graph2graph.models.inputs import sentence_input, state_input
@@ -217,7 +216,7 @@ class Recorder:
             return torch.nn.functional.one_hot(best, len(VOCABULARY.labels)).float()
 
         with mock.patch.multiple(self.model, action_scores=actions, label_scores=labels):
-            return greedy(self.model, [one.features for one in self.examples], Options(draft_tokens=0))
+            return greedy(self.model, [one.features for one in self.examples], DecodeConfig(draft_tokens=0))
 
     @torch.no_grad()
     def teach(self) -> None:

@@ -14,9 +14,8 @@ import pytest
 import torch
 from tokenizers import Tokenizer, models, pre_tokenizers
 
-from graph2graph.config import Config, EncoderConfig, ModelConfig
+from graph2graph.config import Config, DecodeConfig, EncoderConfig, ModelConfig
 from graph2graph.decoding.greedy import greedy
-from graph2graph.decoding.reencoding import Options
 from graph2graph.encoder.encoder import Graph, Layout
 from graph2graph.encoder.pieces import Pieces
 from graph2graph.models.parser_model import ParserModel, encoder_config
@@ -504,7 +503,7 @@ def forced(parser: Parser, gold: Example) -> None:
         return torch.nn.functional.one_hot(torch.tensor([next(labels)]), len(parser.vocabulary.labels)).float()
 
     with mock.patch.multiple(parser.model, action_scores=best_action, label_scores=best_label):
-        states = greedy(parser.model, [gold.features], Options(draft_tokens=0))
+        states = greedy(parser.model, [gold.features], DecodeConfig(draft_tokens=0))
     assert states.heads[0].tolist() == gold.heads.tolist()
     assert states.labels[0].tolist() == gold.deprels.tolist()
 

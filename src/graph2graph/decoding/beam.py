@@ -6,14 +6,15 @@ and a beam of one is greedy decoding.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import torch
 
 from graph2graph.arrays import BoolArray, FloatArray, IntArray
-from graph2graph.decoding.greedy import Work
-from graph2graph.decoding.reencoding import DEFAULT, Options, SentenceSight, StateSight, View, sight_of
+from graph2graph.config import DecodeConfig
+from graph2graph.decoding.greedy import DEFAULT, Work
+from graph2graph.decoding.reencoding import SentenceSight, StateSight, View, sight_of
 from graph2graph.models.features import Features
 from graph2graph.models.parser_model import ParserModel
 from graph2graph.transition.state import Action
@@ -46,13 +47,17 @@ class _Candidates:
 
 @torch.inference_mode()
 def beam_search(
-    model: ParserModel, features: Sequence[Features], beam: int, options: Options = DEFAULT, *, work: Work | None = None
+    model: ParserModel,
+    features: Sequence[Features],
+    beam: int,
+    decode: DecodeConfig = DEFAULT,
+    *,
+    work: Work | None = None,
 ) -> list[list[Hypothesis]]:
     """The trees found for each sentence, at most as many as the beam is wide, the best first."""
     states = States([feature.n_words for feature in features])
-    sight = sight_of(
-        model, features, states, replace(options, draft_tokens=0)
-    )  # other hypotheses come up at every step
+    decode = decode.model_copy(update={"draft_tokens": 0})  # other hypotheses come up at every step
+    sight = sight_of(model, features, states, decode)
     owners, totals = np.arange(len(features)), np.zeros(len(features))
     is_greedy: BoolArray = np.ones(len(features), dtype=np.bool_)
     while not states.is_final.all():

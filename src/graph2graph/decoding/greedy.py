@@ -1,7 +1,7 @@
 """Greedy decoding, many sentences at a time: the best legal action at every step, with its best label."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -9,12 +9,15 @@ import torch
 from torch import Tensor
 
 from graph2graph.arrays import BoolArray, FloatArray, IntArray
-from graph2graph.decoding.reencoding import DEFAULT, Options, View, sight_of
+from graph2graph.config import DecodeConfig
+from graph2graph.decoding.reencoding import View, sight_of
 from graph2graph.models.features import Features
 from graph2graph.models.parser_model import ParserModel
 from graph2graph.transition.constraints import Constraint
 from graph2graph.transition.state import NO_NODE, Action
 from graph2graph.transition.states import States, is_arc
+
+DEFAULT = DecodeConfig()
 
 
 @dataclass
@@ -68,7 +71,7 @@ class Given(NamedTuple):
 def greedy(
     model: ParserModel,
     features: Sequence[Features],
-    options: Options = DEFAULT,
+    decode: DecodeConfig = DEFAULT,
     *,
     given: Sequence[Given] | None = None,
     work: Work | None = None,
@@ -76,9 +79,9 @@ def greedy(
     """The final states of these sentences, with the given arcs and labels in them; `work` is filled with what was done."""
     if given is not None or (work is not None and work.watch is not None):
         # drafts know nothing of given arcs; and who watches wants to see each encoding when it is used
-        options = replace(options, draft_tokens=0)
+        decode = decode.model_copy(update={"draft_tokens": 0})
     states = States([feature.n_words for feature in features])
-    sight = sight_of(model, features, states, options)
+    sight = sight_of(model, features, states, decode)
     kept = None if given is None else _Kept(given)
     left = (~states.is_final).nonzero()[0]
     while len(left):

@@ -10,9 +10,7 @@ Sentences do not keep step. One that needs an encoding waits, while the others g
 wait are encoded together. So the encoder is called few times, with much to do.
 """
 
-import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -20,7 +18,9 @@ import torch
 from torch import Tensor
 
 from graph2graph.arrays import BoolArray, IntArray
+from graph2graph.config import DecodeConfig
 from graph2graph.decoding.drafting import Drafts, drafted
+from graph2graph.decoding.options import EXACT
 from graph2graph.models.classifiers import Classifier
 from graph2graph.models.features import OUTSIDE, Features
 from graph2graph.models.parser_model import Encodings, ParserModel
@@ -28,21 +28,8 @@ from graph2graph.models.step_state import Memory
 from graph2graph.transition.state import Action
 from graph2graph.transition.states import States, is_arc
 
-EXACT = math.inf
 ENOUGH = 1024  # pieces that wait are worth encoding, though others could still go on
 PORTION, LIKE = 256, 0.75  # pieces that are worth a call of their own; the least share of the longest that is like it
-
-
-@dataclass(frozen=True)
-class Options:
-    """How to decode."""
-
-    reencode: float = EXACT
-    batch_tokens: int = 4096  # pieces encoded at once, padding counted
-    draft_tokens: int = 192  # exact decoding encodes graphs that may come along, up to so many pieces in all
-
-
-DEFAULT = Options()
 
 
 class View(NamedTuple):
@@ -62,18 +49,18 @@ class View(NamedTuple):
 
 
 def sight_of(
-    model: ParserModel, features: Sequence[Features], states: States, options: Options
+    model: ParserModel, features: Sequence[Features], states: States, decode: DecodeConfig
 ) -> "StateSight | SentenceSight":
     """How a model sees these states, which it will be told of as they change."""
     kind = StateSight if model.config.input == "state" else SentenceSight
-    return kind(model, features, states, options)
+    return kind(model, features, states, decode)
 
 
 class StateSight:
     """How a state model sees: everything anew at every transition."""
 
-    def __init__(self, model: ParserModel, features: Sequence[Features], states: States, options: Options) -> None:
-        self.model, self.states, self.options, self.memory = model, states, options, Memory(model, features)
+    def __init__(self, model: ParserModel, features: Sequence[Features], states: States, decode: DecodeConfig) -> None:
+        self.model, self.states, self.decode, self.memory = model, states, decode, Memory(model, features)
         self.n_encoded = self.n_pieces = 0
 
     def ready(self, rows: IntArray) -> IntArray:
@@ -111,8 +98,8 @@ class StateSight:
 class SentenceSight:
     """How a sentence model sees: with the encoding of each row, which falls behind when an arc is added."""
 
-    def __init__(self, model: ParserModel, features: Sequence[Features], states: States, options: Options) -> None:
-        self.model, self.features, self.states, self.options = model, features, states, options
+    def __init__(self, model: ParserModel, features: Sequence[Features], states: States, decode: DecodeConfig) -> None:
+        self.model, self.features, self.states, self.decode = model, features, states, decode
         self.n_missing = np.zeros(len(features), dtype=np.int64)  # arcs that the encoding of each row lacks
         self.changed: dict[int, list[int]] = {  # the dependents of these arcs, in sentences of several windows
             row: [] for row, feature in enumerate(features) if feature.is_long
@@ -135,7 +122,7 @@ class SentenceSight:
         vectors = torch.empty(total + 1, self.model.config.encoder.width, device=self.model.device)
         vectors[-1] = self.model.empty
         room = Encodings(vectors, self.model.tensor(places), self.model.tensor(starts))
-        if not self.model.config.graph_input or self.options.reencode < EXACT:
+        if not self.model.config.graph_input or self.decode.reencode < EXACT:
             # each encoding serves many decisions: the first layer of the classifiers is applied to all nodes at once
             for name, classifier in self._classifiers:
                 ends = classifier.project(vectors[-1:])
@@ -193,7 +180,7 @@ class SentenceSight:
 
         The other rows wait for an encoding from now on.
         """
-        threshold = self.options.reencode
+        threshold = self.decode.reencode
         if 0 < threshold < EXACT and self.n_missing[rows].any():
             unsure = (view.scores.softmax(dim=1).amax(dim=1) < threshold).cpu().numpy()
             self.is_waiting[rows] = unsure & (self.n_missing[rows] > 0)
@@ -216,12 +203,12 @@ class SentenceSight:
     def _encode(self, rows: IntArray) -> None:
         """Encode these rows anew, as many at a time as the budget has room for."""
         n_ahead = 0
-        if self.options.reencode == EXACT and self.is_waiting[rows].any():
-            n_ahead = self.options.draft_tokens // int(self.lengths[rows].sum()) - 1
+        if self.decode.reencode == EXACT and self.is_waiting[rows].any():
+            n_ahead = self.decode.draft_tokens // int(self.lengths[rows].sum()) - 1
         if n_ahead > 0 and not any(self.features[row].is_long for row in rows.tolist()):
             self._encode_ahead(rows, n_ahead)
         else:
-            for some in _portions(rows, self.lengths[rows], self.options.batch_tokens):
+            for some in _portions(rows, self.lengths[rows], self.decode.batch_tokens):
                 self._encode_together(some)
         self._seen_anew(rows)
 
@@ -264,7 +251,7 @@ class SentenceSight:
         if self.model.config.graph_input:
             adds = is_arc(actions)
             self.n_missing[rows] += adds
-            self.is_waiting[rows] = adds & (self.options.reencode == EXACT)
+            self.is_waiting[rows] = adds & (self.decode.reencode == EXACT)
             for place in adds.nonzero()[0] if self.changed else ():
                 if (row := int(rows[place])) in self.changed:
                     self.changed[row].append(int(focus[place, 0 if actions[place] == Action.LEFT_ARC else 1]))

@@ -16,10 +16,10 @@ import torch
 from safetensors.torch import save
 
 from graph2graph.arrays import IntArray
-from graph2graph.config import Config, EncoderConfig
+from graph2graph.config import Config, DecodeConfig, EncoderConfig
+from graph2graph.decoding import options
 from graph2graph.decoding.beam import beam_search
 from graph2graph.decoding.greedy import Given, Work, greedy
-from graph2graph.decoding.reencoding import Options
 from graph2graph.encoder import pretrained
 from graph2graph.encoder.encoder import GraphEncoder
 from graph2graph.encoder.pieces import Pieces
@@ -232,10 +232,10 @@ class Parser:
                 yield found[0].sentence
             return
 
-        def decoded(some: list[Sentence], features: list[Features], options: Options) -> Iterator[Sentence]:
+        def decoded(some: list[Sentence], features: list[Features], decode: DecodeConfig) -> Iterator[Sentence]:
             given = [self._given(sentence) for sentence in some] if keep_arcs else None
             done = Work(decisions=[] if probabilities else None, watch=work.watch if work else None)
-            states = greedy(self.model, features, options, given=given, work=done)
+            states = greedy(self.model, features, decode, given=given, work=done)
             if work is not None:
                 work.add(done)
             trees = self._with_trees(some, states.heads, states.labels, keep_labels=keep_arcs)
@@ -255,25 +255,22 @@ class Parser:
     ) -> Iterator[list[Candidate]]:
         """The best trees of each sentence that a beam of this width finds, the best first, in the order they came."""
 
-        def decoded(some: list[Sentence], features: list[Features], options: Options) -> Iterator[list[Candidate]]:
-            for sentence, found in zip(some, beam_search(self.model, features, beam, options, work=work), strict=True):
+        def decoded(some: list[Sentence], features: list[Features], decode: DecodeConfig) -> Iterator[list[Candidate]]:
+            for sentence, found in zip(some, beam_search(self.model, features, beam, decode, work=work), strict=True):
                 heads, labels = [one.heads for one in found], [one.labels for one in found]
                 trees = self._with_trees([sentence] * len(found), heads, labels)
                 yield [Candidate(tree, one.score, one.share) for tree, one in zip(trees, found, strict=True)]
 
         yield from self._in_windows(sentences, decoded, self._options(reencode, batch_tokens), tags=tags, each=beam)
 
-    def _options(self, reencode: float | None, batch_tokens: int | None) -> Options:
-        decode = self.config.decode
-        return Options(
-            decode.reencode if reencode is None else reencode, batch_tokens or decode.batch_tokens, decode.draft_tokens
-        )
+    def _options(self, reencode: float | None, batch_tokens: int | None) -> DecodeConfig:
+        return options.ParseOptions(reencode=reencode, batch_tokens=batch_tokens or None).resolve(self.config.decode)
 
     def _in_windows(
         self,
         sentences: Iterable[Sentence],
-        decoded: Callable[[list[Sentence], list[Features], Options], Iterable[T]],
-        options: Options,
+        decoded: Callable[[list[Sentence], list[Features], DecodeConfig], Iterable[T]],
+        decode: DecodeConfig,
         *,
         tags: bool,
         each: int = 1,
@@ -283,7 +280,7 @@ class Parser:
         A sentence model holds many sentences and encodes some at a time; a state model encodes all it holds.
         each: the room that one sentence takes, in sentences.
         """
-        room = options.batch_tokens * (1 if self.config.model.input == "state" else TOGETHER) // each
+        room = decode.batch_tokens * (1 if self.config.model.input == "state" else TOGETHER) // each
         stream = iter(sentences)
         was_full = False  # whether any window was; then the memory of the last one is given back too, full or not
         while window := list(islice(stream, WINDOW)):
@@ -295,7 +292,7 @@ class Parser:
                     _warn_long(sentence, self.config.model.encoder)
             results: dict[int, T] = {}
             for batch in _batches(features, room):
-                found = decoded([window[n] for n in batch], [features[n] for n in batch], options)
+                found = decoded([window[n] for n in batch], [features[n] for n in batch], decode)
                 results |= zip(batch, found, strict=True)
             self._n_untidied += len(window)
             was_full |= len(window) == WINDOW

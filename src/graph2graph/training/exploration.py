@@ -10,8 +10,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from graph2graph.arrays import IntArray
+from graph2graph.config import DecodeConfig
 from graph2graph.decoding.greedy import Work, greedy
-from graph2graph.decoding.reencoding import Options
 from graph2graph.models.parser_model import ParserModel
 from graph2graph.training.examples import Example, detour
 from graph2graph.training.sampling import Draw
@@ -41,7 +41,7 @@ def _detours(model: ParserModel, drawn: Sequence[Draw]) -> dict[int, Example]:
     if not asked:
         return {}
     work = Work(decisions=[])
-    final = greedy(model, [drawn[number].example.features for number in asked], Options(reencode=0), work=work)
+    final = greedy(model, [drawn[number].example.features for number in asked], DecodeConfig(reencode=0), work=work)
     taken: list[list[tuple[int, int]]] = [[] for _ in asked]  # the parser's own actions and labels
     for decided in work.decisions or []:
         for row, action, label in zip(*(array.tolist() for array in (decided.rows, decided.actions, decided.labels))):

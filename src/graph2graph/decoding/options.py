@@ -1,0 +1,82 @@
+"""How to parse: the options that the command line, the server, spaCy and Python share."""
+
+import math
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Literal
+
+from graph2graph.config import DecodeConfig
+from graph2graph.errors import DataError
+
+EXACT = math.inf  # a threshold that no action reaches: encode again after every arc
+Reencode = float | Literal["exact", "adaptive"]
+
+
+class TagSource(StrEnum):
+    """Where the tags that the parser sees come from."""
+
+    KEEP = "keep"  # the input
+    PREDICT = "predict"  # the model's own tagger
+    NONE = "none"  # nowhere: the parser sees no tags
+
+
+@dataclass(frozen=True, kw_only=True)
+class ParseOptions:
+    """How to parse; None stands for the model's own default.
+
+    >>> options = ParseOptions(reencode="adaptive", batch_tokens=1000)
+    >>> options.resolve(DecodeConfig(adaptive=0.55)).reencode
+    0.55
+    """
+
+    tags: TagSource | None = None
+    reencode: Reencode | None = None  # encode again when the best action is less probable than this
+    beam: int = 1  # hypotheses for each sentence; 1 is greedy
+    keep_arcs: bool = False  # heads and labels in the input stay
+    probabilities: bool = False  # write those of each arc and its label to MISC
+    batch_tokens: int | None = None  # pieces encoded at once, padding counted
+    draft_tokens: int | None = None  # pieces of graphs that exact decoding encodes before they are needed
+
+    def __post_init__(self) -> None:
+        if self.tags is not None:
+            object.__setattr__(self, "tags", _tag_source(self.tags))
+        if self.reencode is not None:
+            object.__setattr__(self, "reencode", read_reencode(self.reencode))
+        for name, value, least in (("beam", self.beam, 1), ("batch_tokens", self.batch_tokens, 1)):
+            if value is not None and value < least:
+                raise DataError(f"{name}: expected a number from {least} up, found {value}")
+        if self.beam > 1 and (self.keep_arcs or self.probabilities):
+            raise DataError("beam search supports neither given arcs nor probabilities")
+
+    def resolve(self, model: DecodeConfig) -> DecodeConfig:
+        """The model's settings, changed where these options say so."""
+        reencode = self.reencode
+        if isinstance(reencode, str):
+            reencode = EXACT if reencode == "exact" else model.adaptive
+        asked = {"reencode": reencode, "batch_tokens": self.batch_tokens, "draft_tokens": self.draft_tokens}
+        return model.model_copy(update={name: value for name, value in asked.items() if value is not None})
+
+
+def read_reencode(value: float | str) -> Reencode:
+    """The threshold in a value: `exact`, `adaptive`, or a number from 0 up, which may be written as a string."""
+    if value == "exact":
+        return "exact"
+    if value == "adaptive":
+        return "adaptive"
+    try:
+        number = float(value)
+    except ValueError:
+        number = math.nan
+    if not number >= 0:
+        raise DataError(f"reencode: expected exact, adaptive or a number from 0 up, found {value}")
+    return number
+
+
+def _tag_source(value: str | bool) -> TagSource:
+    """The source of that name; a boolean says whether tags are kept, as `Parser.parse` has always taken it."""
+    if isinstance(value, bool):
+        return TagSource.KEEP if value else TagSource.NONE
+    try:
+        return TagSource(value)
+    except ValueError:
+        raise DataError(f"tags: expected {', '.join(TagSource)}, found {value}") from None
