@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 
-from graph2graph import scoring
+from graph2graph import markdown, scoring
 from graph2graph.parser import catalogue
 from graph2graph.parser.parser import Parser
 from graph2graph.treebank import conllu
@@ -38,7 +38,8 @@ def main() -> None:
     gold = list(conllu.read(given.file))[:: given.every]
     rows: list[dict[str, Any]] = []
     greedy: list[float] = []
-    print("| beam | LAS | log probability | more probable than greedy | worse | words/s |\n|---|---|---|---|---|---|")
+    header = ["beam", "LAS", "log probability", "more probable than greedy", "worse", "words/s"]
+    print(markdown.table(header, []), end="")
     for beam in given.beams:
         begin = time.perf_counter()
         best = [found[0] for found in model.nbest(gold, beam)]
@@ -54,7 +55,7 @@ def main() -> None:
             "words_per_second": round(sum(map(len, gold)) / seconds),
         }
         rows.append(row)
-        print("| " + " | ".join(map(str, row.values())) + " |", flush=True)
+        print(markdown.row(row.values()), end="", flush=True)
     if given.json:
         given.json.write_text(json.dumps(rows, indent=1) + "\n")
     sys.exit(any(row["worse"] for row in rows))

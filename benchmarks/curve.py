@@ -9,14 +9,13 @@ The threshold to ship (`decode.adaptive`) is the lowest whose LAS is within 0.05
 import argparse
 import json
 import math
-import sys
 import time
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from graph2graph import scoring
+from graph2graph import markdown, scoring
 from graph2graph.decoding.greedy import Work
 from graph2graph.parser import catalogue
 from graph2graph.parser.parser import Parser
@@ -80,12 +79,12 @@ def main() -> None:
     model = Parser.load(catalogue.find(given.model))
     gold = list(conllu.read(given.file))[:: given.every]
     points = []
-    print("| threshold | LAS | encodings | words/s |\n|---|---|---|---|")
+    print(markdown.table(["threshold", "LAS", "encodings", "words/s"], []), end="")
     for threshold in sorted(given.thresholds):
         points.append(point(model, gold, threshold))
         row = points[-1]
-        print(f"| {row['threshold']} | {row['las']:.2f} | {row['encodings']:.2f} | {row['words_per_second']:,} |")
-        sys.stdout.flush()
+        cells = [row["threshold"], f"{row['las']:.2f}", f"{row['encodings']:.2f}", f"{row['words_per_second']:,}"]
+        print(markdown.row(cells), end="", flush=True)
     good = [row["threshold"] for row in points if row["las"] > points[-1]["las"] - LOSS]
     print(f"\nThe lowest within {LOSS} LAS of the last: {good[0]}")
     if given.json:

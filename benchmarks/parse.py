@@ -199,11 +199,13 @@ def main() -> None:
         "p50_ms": ("p50 ms", "{:.0f}"),
         "las": ("LAS", "{:.2f}"),
     }
-    print("| setting | " + " | ".join(title for title, _ in columns.values()) + " |")
-    print("|---|" + "---|" * len(columns))
-    for setting, row in best.items():
-        cells = (form.format(row[key]) if key in row else "" for key, (_, form) in columns.items())
-        print(f"| {setting} | " + " | ".join(cells) + " |")
+    rows = [
+        [setting, *(form.format(row[key]) if key in row else "" for key, (_, form) in columns.items())]
+        for setting, row in best.items()
+    ]
+    from graph2graph import markdown
+
+    print(markdown.table(["setting", *(title for title, _ in columns.values())], rows), end="")
 
 
 if __name__ == "__main__":

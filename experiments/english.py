@@ -21,14 +21,13 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 from graph_use import CASES, graph_use
 
-from graph2graph import scoring
+from graph2graph import markdown, scoring
 from graph2graph.analysis import significance
 from graph2graph.decoding.options import EXACT
 from graph2graph.parser.parser import Parser
@@ -228,7 +227,7 @@ def shipped_table(scores: dict[str, Any]) -> str:
     """The part of the card that speaks of the files as they are shipped."""
     lines = ["Scores of these files, weights in half precision (UAS / LAS, official scorer; raw text: F1):", ""]
     cells = [[split, *(_cell(row[tags]) for tags in TAGS), _cell(row["raw"])] for split, row in scores.items()]
-    lines += _table("split | gold UPOS | predicted tags | no tags | raw text", cells)
+    lines += markdown.table(["split", "gold UPOS", "predicted tags", "no tags", "raw text"], cells).splitlines()
     lines += [
         "",
         "Words, sentences, tags and lemmas are found by text.udpipe, a UDPipe 1 model of the same treebank:",
@@ -236,13 +235,8 @@ def shipped_table(scores: dict[str, Any]) -> str:
     ]
     names = ("Tokens", "Sentences", "Words", "UPOS", "XPOS", "Lemmas")
     cells = [[split, *(f"{row['raw'][name]:.2f}" for name in names)] for split, row in scores.items()]
-    lines += _table("split | " + " | ".join(names), cells)
+    lines += markdown.table(["split", *names], cells).splitlines()
     return "\n".join(lines) + "\n"
-
-
-def _table(titles: str, rows: Iterable[Sequence[str]]) -> list[str]:
-    """The lines of a table."""
-    return [f"| {titles} |", "|---" * (titles.count("|") + 1) + "|", *(f"| {' | '.join(row)} |" for row in rows)]
 
 
 def _cell(scores: dict[str, float] | None) -> str:
@@ -274,9 +268,10 @@ def page(_: argparse.Namespace) -> None:
             if split in run:
                 found = [_cell(run[split].get(tags)) for tags in (*TAGS, "exact")]
                 cells.append([name, minutes, epochs, split, *found])
-    lines += _table(
-        "run | minutes | epochs | split | gold UPOS | predicted tags | no tags | gold UPOS, exact decoding", cells
-    )
+    lines += markdown.table(
+        ["run", "minutes", "epochs", "split", "gold UPOS", "predicted tags", "no tags", "gold UPOS, exact decoding"],
+        cells,
+    ).splitlines()
     lines += [
         "",
         "Differences in LAS; p by paired bootstrap (one-sided) and by approximate randomisation. Equal time is",
@@ -289,7 +284,7 @@ def page(_: argparse.Namespace) -> None:
         for split, rows in results["differences"].items()
         for row in rows
     ]
-    lines += _table("split | runs | tags | difference | bootstrap | randomisation", cells)
+    lines += markdown.table(["split", "runs", "tags", "difference", "bootstrap", "randomisation"], cells).splitlines()
     lines += ["", "![Learning curves](images/english-curves.png)", ""]
     lines += ["Between epochs SentTr is scored on all of dev, SentTr+G2GTr on a part of it.", ""]
     draw_curves(results["runs"])
@@ -299,7 +294,7 @@ def page(_: argparse.Namespace) -> None:
         for name, by_tags in results.get("graph_use", {}).items()
         for tags, row in by_tags.items()
     ]
-    lines += _table("run | tags | as built | withheld | gold arcs | trees changed", cells)
+    lines += markdown.table(["run", "tags", "as built", "withheld", "gold arcs", "trees changed"], cells).splitlines()
     if results["shipped"]:
         scores = {split: results["shipped"][split] for split in ("dev", "test")}
         lines += [
@@ -339,8 +334,7 @@ def raw_text(gold: list[Sentence]) -> str:
 
 
 def _scores(gold: list[Sentence], parsed: list[Sentence]) -> dict[str, float]:
-    scores = scoring.score(gold, parsed)
-    return {"uas": round(scores.uas, 2), "las": round(scores.las, 2)}
+    return scoring.score(gold, parsed).as_dict("uas", "las", digits=2)
 
 
 def _results() -> dict[str, Any]:

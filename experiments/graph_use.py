@@ -44,7 +44,7 @@ def graph_use(
             trees[case] = list(parser.parse(gold, tags=tags, reencode=threshold, work=work))
         scores = scoring.score(gold, trees[case])
         encodings = round(work.n_encoded / len(gold), 2)
-        result[case] = {"uas": round(scores.uas, 2), "las": round(scores.las, 2), "encodings": encodings}
+        result[case] = scores.as_dict("uas", "las", digits=2) | {"encodings": encodings}
     if len(trees) == 1:
         return result
     pairs = zip(trees["as_built"], trees["withheld"], strict=True)

@@ -18,7 +18,7 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
-from graph2graph import scoring
+from graph2graph import markdown, scoring
 from graph2graph.treebank import conllu
 from graph2graph.variants import VARIANTS
 
@@ -116,19 +116,14 @@ def page(rows: list[dict[str, object]], floors: dict[str, float]) -> str:
         "since CLS must first learn where to look.",
         "The floor attaches every word to its left neighbour with the commonest label. Made by `python experiments/slices.py`.",
         "",
-        "| model | " + " | ".join(SETTINGS) + " |",
-        "|---|" + "---|" * len(SETTINGS),
-        "| floor (LAS) | " + " | ".join(f"{floors[setting]:.2f}" for setting in SETTINGS) + " |",
     ]
+    table = [["floor (LAS)", *(f"{floors[setting]:.2f}" for setting in SETTINGS)]]
     by_place = {(row["setting"], row["model"]): row for row in rows}
     for variant in VARIANTS:
         cells = [by_place[setting, variant] for setting in SETTINGS]
-        lines.append(
-            f"| {VARIANTS[variant].title} | "
-            + " | ".join(f"{c['uas']:.2f} / {c['las']:.2f} ({c['minutes']:g} min)" for c in cells)
-            + " |"
-        )
-    return "\n".join(lines) + "\n"
+        scores = (f"{cell['uas']:.2f} / {cell['las']:.2f} ({cell['minutes']:g} min)" for cell in cells)
+        table.append([VARIANTS[variant].title, *scores])
+    return "\n".join(lines) + "\n" + markdown.table(["model", *SETTINGS], table)
 
 
 def results() -> dict[tuple[str, str], dict[str, object]]:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from graph2graph import scoring
+from graph2graph import markdown, scoring
 from graph2graph.analysis.error_analysis import Bin, Errors, rer
 from graph2graph.analysis.significance import Difference
 
@@ -26,9 +26,8 @@ class Table:
 
     def markdown(self) -> str:
         """For the docs."""
-        lines = [f"## {self.title}", "", *([self.note, ""] if self.note else [])]
-        lines += [_line(self.header), "|" + "---|" * len(self.header), *(_line(row) for row in self.rows)]
-        return "\n".join(lines) + "\n"
+        note = f"{self.note}\n\n" if self.note else ""
+        return f"## {self.title}\n\n{note}{markdown.table(self.header, self.rows)}"
 
     def csv(self) -> str:
         """For a spreadsheet."""
@@ -46,18 +45,10 @@ class Table:
         return f"<table><thead><tr>{head}</tr></thead><tbody>\n{rows}</tbody></table>{note}"
 
 
-def _line(cells: Sequence[str]) -> str:
-    escaped = (cell.replace("|", "\\|").replace("\n", " ") for cell in cells)
-    return "| " + " | ".join(escaped) + " |"
-
-
 def scores_table(scores: Mapping[str, scoring.Scores]) -> Table:
     """UAS and LAS and what goes with them."""
-    rows = [
-        [name, *(f"{getattr(s, key):.2f}" for key in ("uas", "las", "clas", "ucm", "lcm"))]
-        for name, s in scores.items()
-    ]
-    return Table("scores", "Scores", ["system", "UAS", "LAS", "CLAS", "UCM", "LCM"], rows)
+    rows = [[name, *(f"{value:.2f}" for value in found.as_dict().values())] for name, found in scores.items()]
+    return Table("scores", "Scores", ["system", *map(str.upper, scoring.SCORE_NAMES)], rows)
 
 
 def significance_table(first: str, differences: Mapping[str, Difference]) -> Table:

@@ -47,9 +47,7 @@ def analyze(
     report = compare(expected, found, examples=examples)
     report.write(output)
     if as_json:
-        values = {
-            name: {"uas": scores.uas, "las": scores.las, "clas": scores.clas} for name, scores in report.scores.items()
-        }
+        values = {name: scores.as_dict("uas", "las", "clas") for name, scores in report.scores.items()}
         differences = {
             name: {"las": one.points, "bootstrap": one.bootstrap, "randomisation": one.randomisation}
             for name, one in report.differences.items()

@@ -64,8 +64,7 @@ def _name(file: Path) -> str:
 
 
 def _as_json(scores: scoring.Scores) -> dict[str, float]:
-    values: dict[str, float] = {name: getattr(scores, name) for name in ("uas", "las", "clas", "ucm", "lcm")}
-    values |= {"words": scores.words, "sentences": scores.sentences}
+    values = scores.as_dict() | {"words": scores.words, "sentences": scores.sentences}
     found = ("Tokens", "Words", "Sentences", "UPOS", "XPOS", "Lemmas")
     return values | {f"{name.lower()}_f1": scores.metrics[name].f1 for name in found if name in scores.metrics}
 
@@ -74,9 +73,9 @@ def _table(scores: scoring.Scores) -> Table:
     """The scores in one row; with precision, recall and F1 in a row each for aligned files."""
     caption = f"{scores.words:,} words, {scores.sentences:,} sentences"
     if "Words" not in scores.metrics:
-        table = Table("UAS", "LAS", "CLAS", "UCM", "LCM", caption=caption)
-        values = (scores.uas, scores.las, scores.clas, scores.ucm, scores.lcm)
-        table.add_row(*(f"{value:.2f}" for value in values))
+        values = scores.as_dict()
+        table = Table(*map(str.upper, values), caption=caption)
+        table.add_row(*(f"{value:.2f}" for value in values.values()))
     else:
         table = Table("metric", "precision", "recall", "F1", caption=caption)
         for name, metric in scores.metrics.items():

@@ -77,8 +77,7 @@ def collect(
 
 
 def _scores(scores: scoring.Scores) -> dict[str, float]:
-    found: dict[str, float] = {name: round(getattr(scores, name), 2) for name in ("uas", "las", "clas", "ucm", "lcm")}
-    return found | {"words": scores.words, "sentences": scores.sentences}
+    return scores.as_dict(digits=2) | {"words": scores.words, "sentences": scores.sentences}
 
 
 def results(plans: Plans, places: Places, row: str) -> dict[int, dict[str, Any]]:

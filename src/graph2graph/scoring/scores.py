@@ -42,6 +42,7 @@ CONTENT_DEPRELS = frozenset(
     )
 )
 
+SCORE_NAMES = ("uas", "las", "clas", "ucm", "lcm")
 _UNALIGNED = -2
 _COLUMNS = {"UPOS": UPOS, "XPOS": XPOS, "Lemmas": LEMMA}
 
@@ -82,6 +83,15 @@ class Scores:
     words: int  # gold words that count
     sentences: int  # of the gold file
     several_roots: int  # predicted sentences with more than one root: scored, but no trees
+
+    def as_dict(self, *names: str, digits: int | None = None) -> dict[str, float]:
+        """UAS, LAS, CLAS, UCM and LCM by their lower-case names, or only those named; rounded if `digits` is given.
+
+        >>> score([], []).as_dict("uas", "las")
+        {'uas': 0.0, 'las': 0.0}
+        """
+        values: dict[str, float] = {name: getattr(self, name) for name in names or SCORE_NAMES}
+        return values if digits is None else {name: round(value, digits) for name, value in values.items()}
 
     @property
     def uas(self) -> float:

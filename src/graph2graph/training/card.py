@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
-from graph2graph import __version__, scoring
+from graph2graph import __version__, markdown, scoring
 from graph2graph.config import Config
 from graph2graph.variants import variant_of
 
@@ -32,29 +32,26 @@ def card(config: Config, run: Run, scores: scoring.Scores) -> str:
     variant = variant_of(config.model)
     title = variant.title if variant else "a parser"
     versions = ", ".join(f"{name} {version(name)}" for name in ("torch", "tokenizers", "numpy"))
-    encoder = config.model.encoder
+    encoder, values = config.model.encoder, scores.as_dict()
+    facts = {
+        "licence of the model": run.license,
+        "trained on": f"{run.train}: {run.sentences:,} sentences, {run.words:,} words",
+        "chosen on": run.dev,
+        "encoder": f"{run.encoder}: {encoder.layers} layers × {encoder.width}",
+        "parameters": f"{run.parameters / 1e6:.1f}M",
+        "tags": config.data.tags,
+        "seed": config.train.seed,
+        "training": f"{run.steps:,} steps, {run.epochs:.1f} epochs, {run.seconds / 60:.1f} minutes",
+        "versions": f"graph2graph {__version__}, {versions}, Python {platform.python_version()}",
+    }
     return f"""# {title}, trained with graph2graph
 
 A dependency parser ({title} of Mohammadshahi & Henderson, EMNLP 2020). Use it with `g2g parse --model DIR`.
 
-| | |
-|---|---|
-| licence of the model | {run.license} |
-| trained on | {run.train}: {run.sentences:,} sentences, {run.words:,} words |
-| chosen on | {run.dev} |
-| encoder | {run.encoder}: {encoder.layers} layers × {encoder.width} |
-| parameters | {run.parameters / 1e6:.1f}M |
-| tags | {config.data.tags} |
-| seed | {config.train.seed} |
-| training | {run.steps:,} steps, {run.epochs:.1f} epochs, {run.seconds / 60:.1f} minutes |
-| versions | graph2graph {__version__}, {versions}, Python {platform.python_version()} |
-
+{markdown.table(["", ""], facts.items())}
 Scores on the development set (gold words and tags, punctuation counted, subtypes stripped, as the CoNLL 2018 scorer):
 
-| UAS | LAS | CLAS | UCM | LCM |
-|---|---|---|---|---|
-| {scores.uas:.2f} | {scores.las:.2f} | {scores.clas:.2f} | {scores.ucm:.2f} | {scores.lcm:.2f} |
-
+{markdown.table([name.upper() for name in values], [[f"{value:.2f}" for value in values.values()]])}
 Made by
 
 ```

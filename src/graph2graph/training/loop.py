@@ -142,7 +142,7 @@ class Trainer:
             best = Parser.load(self.output)
             best.model.to(self.processes.device)
             self.scores = score(best, self.dev)
-        self.metrics.write(step=self.step, final=True, **_summary(self.scores), seconds=round(self.elapsed, 2))
+        self.metrics.write(step=self.step, final=True, **self.scores.as_dict(), seconds=round(self.elapsed, 2))
         self.metrics.close()
         self._draw()
         return self.scores
@@ -270,7 +270,7 @@ class Trainer:
         else:
             self.epochs_since_best += 1
         self.metrics.write(
-            step=self.step, epoch=self.epoch, **_summary(scores), best=is_best, seconds=round(self.elapsed, 2)
+            step=self.step, epoch=self.epoch, **scores.as_dict(), best=is_best, seconds=round(self.elapsed, 2)
         )
         if time.monotonic() - self.last_drawn > DRAW_EVERY:
             self._draw()
@@ -362,10 +362,6 @@ def score(parser: Parser, gold: Sequence[Sentence], *, reencode: float | None = 
 
 def void(_: object) -> None:
     """Drop a value."""
-
-
-def _summary(scores: scoring.Scores) -> dict[str, float]:
-    return {"uas": scores.uas, "las": scores.las, "clas": scores.clas, "ucm": scores.ucm, "lcm": scores.lcm}
 
 
 def write_json(path: Path, values: dict[str, Any]) -> None:

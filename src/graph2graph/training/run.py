@@ -127,7 +127,7 @@ def _finish(request: Request, asked: dict[str, Any], trainer: Trainer, sentences
         "asked": asked,
         "command": request.command,
         "finished": True,
-        "dev": {name: getattr(scores, name) for name in ("uas", "las", "clas", "ucm", "lcm")},
+        "dev": scores.as_dict(),
         "seconds": round(trainer.elapsed, 1),
         "steps": trainer.step,
         "best_step": trainer.best_step,
