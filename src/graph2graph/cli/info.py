@@ -11,7 +11,6 @@ from rich.markdown import Markdown
 from rich.markup import escape
 from rich.table import Table
 
-from graph2graph.config import Config
 from graph2graph.errors import DataError
 from graph2graph.files import read_json
 from graph2graph.parser import catalogue
@@ -48,9 +47,10 @@ def info(
 def _essentials(directory: Path) -> dict[str, Any]:
     """What is worth knowing; the weights themselves are not read."""
     from graph2graph.parser.download import ORIGIN
-    from graph2graph.parser.parser import Vocabulary
+    from graph2graph.parser.model_directory import read_config
+    from graph2graph.parser.vocabulary import Vocabulary
 
-    config, vocabulary = Config.read(directory / "config.json"), Vocabulary.read(directory / "labels.json")
+    config, vocabulary = read_config(directory), Vocabulary.read(directory / "labels.json")
     encoder, variant = config.model.encoder, variant_of(config.model)
     card, origin = directory / "README.md", directory / ORIGIN
     return {

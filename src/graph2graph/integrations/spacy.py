@@ -31,8 +31,9 @@ from spacy.vocab import Vocab
 
 from graph2graph.errors import DataError
 from graph2graph.parser import catalogue
-from graph2graph.parser.parser import TAG_COLUMNS, ParseOptions
+from graph2graph.parser.parser import ParseOptions
 from graph2graph.parser.pipeline import Pipeline
+from graph2graph.parser.vocabulary import TAG_COLUMNS
 from graph2graph.text.udpipe import start
 from graph2graph.treebank import conllu
 from graph2graph.treebank.conllu import Sentence

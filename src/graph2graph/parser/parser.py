@@ -3,7 +3,6 @@
 A model on disk is a directory: config.json, labels.json, tokenizer.json, model.safetensors, README.md.
 """
 
-import json
 import os
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -13,7 +12,6 @@ from typing import NamedTuple, TypedDict, TypeVar
 
 import numpy as np
 import torch
-from safetensors.torch import save
 
 from graph2graph.arrays import IntArray
 from graph2graph.config import Config, DecodeConfig, EncoderConfig
@@ -25,63 +23,18 @@ from graph2graph.encoder.encoder import GraphEncoder
 from graph2graph.encoder.pieces import Pieces
 from graph2graph.encoder.precision import Precision, to_int8
 from graph2graph.errors import DataError
-from graph2graph.files import read_json
 from graph2graph.models.features import Features, Featurizer
 from graph2graph.models.inputs import state_length
 from graph2graph.models.parser_model import ParserModel, encoder_config
-from graph2graph.parser import allocation
+from graph2graph.parser import allocation, model_directory
+from graph2graph.parser.model_directory import Settings
+from graph2graph.parser.vocabulary import TAG_COLUMNS, Vocabulary
 from graph2graph.transition import constraints
 from graph2graph.transition.state import NO_NODE, ROOT, Action
-from graph2graph.treebank import conllu
 from graph2graph.treebank.conllu import Sentence
 
 WINDOW = 1024  # sentences looked at ahead, so that those of like length are parsed together
 TOGETHER = 4  # batches decoded in step
-TAG_COLUMNS = {"upos": conllu.UPOS, "xpos": conllu.XPOS, "none": None}
-
-
-class Vocabulary(NamedTuple):
-    """The labels and tags of a treebank, in the order of their numbers."""
-
-    labels: list[str]
-    tags: list[str]
-    root_label: str
-
-    @classmethod
-    def of(cls, sentences: Iterable[Sentence], tags: str = "upos") -> "Vocabulary":
-        """Those of a treebank; the label of arcs from ROOT must be one, and found on no other arc."""
-        column = TAG_COLUMNS[tags]
-        labels, found_tags, roots, others = set[str](), set[str](), set[str](), set[str]()
-        for sentence in sentences:
-            for row, head in zip(sentence.rows, sentence.heads, strict=True):
-                labels.add(row[conllu.DEPREL])
-                (roots if head == 0 else others).add(row[conllu.DEPREL])
-                if column is not None and row[column] != "_":
-                    found_tags.add(row[column])
-        if len(roots) != 1 or roots & others:
-            raise DataError(
-                f"expected one label for arcs from ROOT and for no others, found {', '.join(sorted(roots)) or 'none'}"
-                + (f", of which {', '.join(sorted(roots & others))} on other arcs too" if roots & others else "")
-            )
-        if not others:
-            raise DataError("expected labels of arcs between words, found none: there are only sentences of one word")
-        return cls(sorted(labels), sorted(found_tags), roots.pop())
-
-    @classmethod
-    def read(cls, path: Path) -> "Vocabulary":
-        """The vocabulary in a model's labels.json."""
-        values = read_json(path)
-        try:
-            labels, tags, root = values["labels"], values["tags"], values["root"]
-        except (KeyError, TypeError) as error:
-            raise DataError(f"{path}: expected labels, tags and root") from error
-        for name, value in (("labels", labels), ("tags", tags)):
-            if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-                raise DataError(f"{path}: {name}: expected a list of strings")
-        if root not in labels:
-            raise DataError(f"{path}: root: expected one of the labels, found {root!r}")
-        return cls(labels, tags, root)
-
 
 T = TypeVar("T")
 
@@ -173,37 +126,23 @@ class Parser:
     @classmethod
     def load(cls, directory: str | os.PathLike[str], *, precision: Precision = "fp32") -> "Parser":
         """The parser in a directory; in int8 it is faster on a CPU and a little less exact."""
-        path = Path(directory)
-        if not path.is_dir():
-            raise DataError(f"{path}: no such model directory")
-        config = Config.read(path / "config.json")
-        vocabulary = Vocabulary.read(path / "labels.json")
-        pieces = Pieces.read(path, max_pieces=config.data.max_pieces)
-        if len(pieces) > config.model.encoder.vocab_size:
-            known = config.model.encoder.vocab_size
-            raise DataError(f"{path / 'tokenizer.json'}: {len(pieces)} pieces, of which the model knows only {known}")
+        config, vocabulary, pieces = model_directory.read_settings(directory)
         with torch.device("meta"):  # no time for starting values that are overwritten at once
             model = _model(config, vocabulary, pieces)
-        _load_weights(model, path / "model.safetensors")
+        model.load_state_dict(model_directory.read_weights(directory, model), assign=True)
         if precision == "int8":
             to_int8(model)
         allocation.retain_blocks()
         return cls(config, vocabulary, pieces, model)
 
     def save(self, directory: str | os.PathLike[str], *, half: bool = False) -> None:
-        """Write the model directory, the weights in half precision if asked; each file appears when it is complete."""
+        """Write the model directory, the weights in half precision on request."""
         self.save_settings(directory)
-        weights = {name: weight.half() if half else weight for name, weight in self.model.state_dict().items()}
-        content = save({name: weight.detach().cpu().contiguous() for name, weight in weights.items()})
-        _write(Path(directory) / "model.safetensors", content)
+        model_directory.write_weights(directory, self.model, half=half)
 
     def save_settings(self, directory: str | os.PathLike[str]) -> None:
         """Write everything but the weights."""
-        path = Path(directory)
-        labels = {"labels": self.vocabulary.labels, "tags": self.vocabulary.tags, "root": self.vocabulary.root_label}
-        _write(path / "config.json", (self.config.model_dump_json(indent=2) + "\n").encode())
-        _write(path / "labels.json", (json.dumps(labels, ensure_ascii=False, indent=2) + "\n").encode())
-        _write(path / "tokenizer.json", self.pieces.tokenizer.to_str().encode())
+        model_directory.write_settings(directory, Settings(self.config, self.vocabulary, self.pieces))
 
     def parse(
         self,
@@ -340,30 +279,6 @@ class Parser:
         return state_length(feature.n_words, graph=model.graph_input) > model.encoder.max_positions
 
 
-def _load_weights(model: ParserModel, path: Path) -> None:
-    """Give a model the weights in a file, which must be all of its own and no others."""
-    weights, expected = pretrained.read_safetensors(path), model.state_dict()
-    for name, parameter in expected.items():
-        if name not in weights:
-            raise DataError(f"{path}: {name} is missing")
-        if weights[name].shape != parameter.shape:
-            raise DataError(f"{path}: {name} has shape {list(weights[name].shape)}; expected {list(parameter.shape)}")
-    if unknown := sorted(weights.keys() - expected.keys()):
-        raise DataError(f"{path}: {unknown[0]} is not a weight of this model; config.json describes another one")
-    model.load_state_dict({name: weight.float() for name, weight in weights.items()}, assign=True)
-
-
-def _write(path: Path, content: bytes) -> None:
-    part = path.with_name(f".{path.name}.part")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        part.write_bytes(content)
-        os.replace(part, path)
-    except OSError as error:
-        part.unlink(missing_ok=True)
-        raise DataError(f"{path}: {error.strerror}") from error
-
-
 def _own(encoder: EncoderConfig) -> dict[str, float]:
     """What is not for a pretrained encoder to say."""
     return {name: getattr(encoder, name) for name in ("dropout", "attention_dropout", "relation_std")}
@@ -378,7 +293,7 @@ def _model(config: Config, vocabulary: Vocabulary, pieces: Pieces, encoder: Grap
         config.model,
         n_labels=len(vocabulary.labels),
         n_tags=len(vocabulary.tags),
-        root_label=vocabulary.labels.index(vocabulary.root_label),
+        root_label=vocabulary.root_id,
         cls_sep=(pieces.cls, pieces.sep),
         encoder=encoder,
     )

@@ -14,7 +14,8 @@ from graph2graph.encoder import pretrained
 from graph2graph.errors import DataError
 from graph2graph.files import read_json
 from graph2graph.models.parser_model import ParserModel
-from graph2graph.parser.parser import Parser, Vocabulary
+from graph2graph.parser.parser import Parser
+from graph2graph.parser.vocabulary import Vocabulary
 from graph2graph.training import card
 from graph2graph.training.examples import example
 from graph2graph.training.loop import Observer, Trainer, write_json

@@ -1,0 +1,84 @@
+"""A model on disk: a directory of plain files, none of them executable.
+
+    config.json        all settings, with the number of their format (see migration.py)
+    labels.json        the labels and tags
+    tokenizer.json     the word pieces, as Hugging Face tokenizers write them
+    model.safetensors  the weights
+    README.md          the model card, which training writes
+    text.udpipe        the text model, if there is one
+
+Reading checks each file and names it in the error. Writing replaces each file in one step.
+"""
+
+import os
+from pathlib import Path
+from typing import NamedTuple
+
+from safetensors.torch import save
+from torch import Tensor
+
+from graph2graph.config import Config
+from graph2graph.encoder import pretrained
+from graph2graph.encoder.pieces import Pieces
+from graph2graph.errors import DataError
+from graph2graph.files import read_json, write_bytes, write_json, write_text
+from graph2graph.models.parser_model import ParserModel
+from graph2graph.parser.migration import dump_config, parse_config
+from graph2graph.parser.vocabulary import Vocabulary
+
+CONFIG, LABELS, TOKENIZER, WEIGHTS = "config.json", "labels.json", "tokenizer.json", "model.safetensors"
+
+
+class Settings(NamedTuple):
+    """All of a model but its weights."""
+
+    config: Config
+    vocabulary: Vocabulary
+    pieces: Pieces
+
+
+def read_config(directory: Path) -> Config:
+    """The settings in a model directory, migrated if an older release wrote them."""
+    path = directory / CONFIG
+    return parse_config(read_json(path), str(path))
+
+
+def read_settings(directory: str | os.PathLike[str]) -> Settings:
+    """Everything in a model directory but the weights."""
+    path = Path(directory)
+    if not path.is_dir():
+        raise DataError(f"{path}: no such model directory")
+    config, vocabulary = read_config(path), Vocabulary.read(path / LABELS)
+    pieces = Pieces.read(path, max_pieces=config.data.max_pieces)
+    if len(pieces) > (known := config.model.encoder.vocab_size):
+        raise DataError(f"{path / TOKENIZER}: {len(pieces)} pieces, of which the model knows only {known}")
+    return Settings(config, vocabulary, pieces)
+
+
+def write_settings(directory: str | os.PathLike[str], settings: Settings) -> None:
+    """Write everything but the weights."""
+    path = Path(directory)
+    write_json(path / CONFIG, dump_config(settings.config))
+    write_json(path / LABELS, settings.vocabulary.to_json())
+    write_text(path / TOKENIZER, settings.pieces.tokenizer.to_str())
+
+
+def read_weights(directory: str | os.PathLike[str], model: ParserModel) -> dict[str, Tensor]:
+    """The weights in a model directory, in fp32; they must be those of this model, all of them and no others."""
+    path = Path(directory) / WEIGHTS
+    weights, expected = pretrained.read_safetensors(path), model.state_dict()
+    for name, parameter in expected.items():
+        if name not in weights:
+            raise DataError(f"{path}: {name} is missing")
+        if weights[name].shape != parameter.shape:
+            raise DataError(f"{path}: {name} has shape {list(weights[name].shape)}; expected {list(parameter.shape)}")
+    if unknown := sorted(weights.keys() - expected.keys()):
+        raise DataError(f"{path}: {unknown[0]} is not a weight of this model; {CONFIG} describes another one")
+    return {name: weight.float() for name, weight in weights.items()}
+
+
+def write_weights(directory: str | os.PathLike[str], model: ParserModel, *, half: bool = False) -> None:
+    """Write the weights, in half precision on request."""
+    weights = {name: weight.half() if half else weight for name, weight in model.state_dict().items()}
+    content = save({name: weight.detach().cpu().contiguous() for name, weight in weights.items()})
+    write_bytes(Path(directory) / WEIGHTS, content)

@@ -1,0 +1,68 @@
+"""The labels and tags of a model, numbered in the order of its labels.json."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from graph2graph.errors import DataError
+from graph2graph.files import read_json
+from graph2graph.treebank import conllu
+from graph2graph.treebank.conllu import Sentence
+
+TAG_COLUMNS = {"upos": conllu.UPOS, "xpos": conllu.XPOS, "none": None}
+
+
+class Vocabulary(NamedTuple):
+    """The labels and tags of a treebank, in the order of their numbers."""
+
+    labels: list[str]
+    tags: list[str]
+    root_label: str
+
+    @classmethod
+    def of(cls, sentences: Iterable[Sentence], tags: str = "upos") -> "Vocabulary":
+        """The labels and tags of a treebank; all arcs from ROOT must have one label, which no other arc has."""
+        column = TAG_COLUMNS[tags]
+        labels, found_tags, root_labels, others = set[str](), set[str](), set[str](), set[str]()
+        for sentence in sentences:
+            for row, head in zip(sentence.rows, sentence.heads, strict=True):
+                labels.add(row[conllu.DEPREL])
+                (root_labels if head == 0 else others).add(row[conllu.DEPREL])
+                if column is not None and row[column] != "_":
+                    found_tags.add(row[column])
+        if len(root_labels) != 1 or root_labels & others:
+            raise DataError(
+                f"expected one label for arcs from ROOT and for no others, found {', '.join(sorted(root_labels)) or 'none'}"
+                + (
+                    f", of which {', '.join(sorted(shared))} on other arcs too"
+                    if (shared := root_labels & others)
+                    else ""
+                )
+            )
+        if not others:
+            raise DataError("expected labels of arcs between words, found none: every sentence has a single word")
+        return cls(sorted(labels), sorted(found_tags), root_labels.pop())
+
+    @classmethod
+    def read(cls, path: Path) -> "Vocabulary":
+        """The vocabulary in a model's labels.json."""
+        values = read_json(path)
+        try:
+            labels, tags, root = values["labels"], values["tags"], values["root"]
+        except (KeyError, TypeError) as error:
+            raise DataError(f"{path}: expected labels, tags and root") from error
+        for name, value in (("labels", labels), ("tags", tags)):
+            if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+                raise DataError(f"{path}: {name}: expected a list of strings")
+        if root not in labels:
+            raise DataError(f"{path}: root: expected one of the labels, found {root!r}")
+        return cls(labels, tags, root)
+
+    def to_json(self) -> dict[str, Any]:
+        """The content of labels.json."""
+        return {"labels": self.labels, "tags": self.tags, "root": self.root_label}
+
+    @property
+    def root_id(self) -> int:
+        """The number of the label of arcs from ROOT."""
+        return self.labels.index(self.root_label)
