@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from conftest import Result
 from graph2graph.transition import oracle
-from graph2graph.transition.oracle import is_projective, projective_order, rebuild, transitions, way_back
+from graph2graph.transition.oracle import projective_order, rebuild, transitions, way_back
 from graph2graph.transition.state import ROOT, Action, State
 from graph2graph.treebank import conllu
 from strategies import random_projective_tree, random_tree, reattached, trees
@@ -31,6 +31,12 @@ def in_order(heads: list[int], node: int = ROOT) -> list[int]:
     left = [below for word in dependents if word < node for below in in_order(heads, word)]
     right = [below for word in dependents if word > node for below in in_order(heads, word)]
     return [*left, node, *right]
+
+
+def is_projective(heads: list[int]) -> bool:
+    """Whether the projective order is the order of the sentence."""
+    rank = projective_order(heads)
+    return rank == sorted(rank)
 
 
 def crossing(heads: list[int]) -> bool:

@@ -1,11 +1,11 @@
 """The static oracle: from a tree to the transitions that build it.
 
-Nivre (2009): take LEFT-ARC or RIGHT-ARC as soon as the dependent has all its own dependents, else SWAP when the top two
-words stand against the tree's projective order, else SHIFT. The projective order lists each word between its left and
-its right dependents, so for a projective tree it is the order of the sentence and nothing is ever swapped.
+Nivre (2009): LEFT-ARC or RIGHT-ARC as soon as the dependent has all its own dependents, else SWAP if s2 comes after s1 in the
+tree's projective order, else SHIFT. The projective order puts each word between its left and its right dependents; for a
+projective tree it is the order of the sentence, so nothing is swapped.
 
-The lazy oracle (Nivre, Kuhlmann & Hall 2009) puts a SWAP off while s1 and b1 belong to the same projective piece of
-the tree, which can be put together first and moved as one; sequences become shorter.
+The lazy oracle (Nivre, Kuhlmann & Hall 2009) delays a SWAP while s1 and b1 are in the same projective part of the tree,
+because that part can be built first and then moved as one word. This makes the sequence shorter.
 
 Both take time linear in the number of transitions, which is exactly 2n + 2 · (number of swaps).
 """
@@ -16,14 +16,13 @@ from typing import Literal
 from graph2graph.transition.state import NO_NODE, ROOT, Action, State
 
 Swap = Literal["eager", "lazy"]
-_BY_NUMBER = {int(action): action for action in Action}  # several times as quick as Action(number)
+_ACTIONS = {int(action): action for action in Action}  # several times as fast as Action(number)
 
 
 def transitions(heads: Sequence[int], *, swap: Swap = "eager", start: State | None = None) -> bytearray:
     """The actions that build this tree (heads of words 1..n, one of them 0), each as its number.
 
-    From a state on the way they are the rest of the way. From any other state whose arcs the tree has, they are tried and
-    found wanting at times: see `way_back`.
+    From a state on the gold path they are the rest of the path. From another state they may fail: see `completion`.
 
     >>> from graph2graph.transition.state import Action
     >>> [Action(a).title for a in transitions([2, 0])]
@@ -31,7 +30,7 @@ def transitions(heads: Sequence[int], *, swap: Swap = "eager", start: State | No
     """
     head = [-1, *heads]
     order = projective_order(heads)
-    piece = _projective_pieces(head) if swap == "lazy" else None
+    part = _projective_parts(head) if swap == "lazy" else None
     missing = [0] * len(head)  # how many dependents each node still lacks
     for h in heads:
         missing[h] += 1
@@ -41,13 +40,13 @@ def transitions(heads: Sequence[int], *, swap: Swap = "eager", start: State | No
     act = actions.append
     stack = [ROOT]
     buffer = list(range(len(heads), 0, -1))
-    if start is not None:  # arcs already there are built: the words that have them are gone
+    if start is not None:
         stack, buffer = list(start.stack), list(start.buffer)
         for h in start.heads[1:]:
             if h != NO_NODE:
                 missing[h] -= 1
     while True:
-        while len(stack) > 1:  # arcs and swaps, until there is nothing to do but shift
+        while len(stack) > 1:  # arcs and swaps, until only SHIFT is left
             s1, s2 = stack[-1], stack[-2]
             if head[s2] == s1 and not missing[s2]:
                 act(left)
@@ -57,7 +56,7 @@ def transitions(heads: Sequence[int], *, swap: Swap = "eager", start: State | No
                 act(right)
                 del stack[-1]
                 missing[s2] -= 1
-            elif order[s2] > order[s1] and (piece is None or not buffer or piece[s1] != piece[buffer[-1]]):
+            elif order[s2] > order[s1] and (part is None or not buffer or part[s1] != part[buffer[-1]]):
                 act(swapping)
                 del stack[-2]
                 buffer.append(s2)
@@ -77,32 +76,32 @@ def way_back(state: State, heads: Sequence[int]) -> tuple[list[int], bytearray] 
     one over its gold head's gold head, and so on up. If the gold root is gone, the word over it becomes the root.
     """
     tree = _best_tree(state, heads)
-    actions = way_to(state, tree)
+    actions = completion(state, tree)
     return None if actions is None else (tree, actions)
 
 
-def way_to(state: State, heads: Sequence[int]) -> bytearray | None:
-    """The actions that lead from a state to a tree which has all its arcs; None where no way is found.
+def completion(state: State, heads: Sequence[int]) -> bytearray | None:
+    """The actions that lead from a state to a tree which has all its arcs; None if none were found.
 
-    First the words are brought into the tree's projective order, as from the start. If that fails, since some were swapped
-    already or an arc was missed, the order they stand in now is taken for that of the sentence.
+    The first attempt brings the words into the tree's projective order, as from the initial state. It fails if words were
+    swapped already or an arc was missed; the second takes their present order for that of the sentence.
     """
     sequence = [*state.stack, *reversed(state.buffer)]
-    rank = {node: place for place, node in enumerate(sequence)}
-    as_they_stand = State(len(sequence) - 1)
+    rank = {node: position for position, node in enumerate(sequence)}
+    reordered = State(len(sequence) - 1)  # the words that are left, numbered by their present order
     for _ in state.stack[1:]:
-        as_they_stand.apply(Action.SHIFT)
+        reordered.apply(Action.SHIFT)
     for attempt in range(2):
         if attempt == 0:
             actions = transitions(heads, start=state)
         else:
-            actions = transitions([rank[heads[word - 1]] for word in sequence[1:]], start=as_they_stand)
+            actions = transitions([rank[heads[word - 1]] for word in sequence[1:]], start=reordered)
         after = State(len(heads))
         after.stack, after.buffer, after.heads = list(state.stack), list(state.buffer), list(state.heads)
         for number in actions:
-            if not after.is_legal(_BY_NUMBER[number]):
+            if not after.is_legal(_ACTIONS[number]):
                 break
-            after.apply(_BY_NUMBER[number])
+            after.apply(_ACTIONS[number])
         if after.is_final and after.heads[1:] == list(heads):
             return actions
     return None
@@ -141,7 +140,7 @@ def _best_tree(state: State, heads: Sequence[int]) -> list[int]:
 
 
 def projective_order(heads: Sequence[int]) -> list[int]:
-    """The rank of each node 0..n when every word stands between its left and its right dependents."""
+    """The rank of each node 0..n in the order that puts every word between its left and its right dependents."""
     n_nodes = len(heads) + 1
     # Children as linked lists, each in sentence order: built from the last word back.
     first_child, next_sibling = [0] * n_nodes, [0] * n_nodes
@@ -152,7 +151,7 @@ def projective_order(heads: Sequence[int]) -> list[int]:
     n_ranked, node = 0, ROOT
     path: list[int] = []
     while True:
-        # Go down to the left as far as possible; a node is ranked before its first child to the right.
+        # Go down to the left as far as possible. A node is ranked before its first child to the right.
         child = first_child[node]
         if child and child < node:
             first_child[node] = next_sibling[child]
@@ -171,22 +170,16 @@ def projective_order(heads: Sequence[int]) -> list[int]:
             return rank
 
 
-def is_projective(heads: Sequence[int]) -> bool:
-    """Whether no two arcs cross, the arc from ROOT included."""
-    rank = projective_order(heads)
-    return all(rank[i] < rank[i + 1] for i in range(len(rank) - 1))
-
-
 def rebuild(n_words: int, actions: Sequence[int]) -> list[int]:
-    """The heads of words 1..n that these actions build; an illegal one raises ValueError."""
+    """The heads of words 1..n that these actions build; raises ValueError on an illegal action."""
     state = State(n_words)
     for number in actions:
-        state.apply(_BY_NUMBER[number])
+        state.apply(_ACTIONS[number])
     return state.heads[1:]
 
 
-def _projective_pieces(head: list[int]) -> list[int]:
-    """For each node a node that stands for its piece: what arcs alone, without swaps, can put together."""
+def _projective_parts(head: list[int]) -> list[int]:
+    """The part of each node, named by its top node: parts are what arcs without swaps can build."""
     missing = [0] * len(head)
     for h in head[1:]:
         missing[h] += 1
@@ -206,14 +199,13 @@ def _projective_pieces(head: list[int]) -> list[int]:
                 missing[s2] -= 1
             else:
                 break
-    # A node is joined only after all its own dependents, so following `joined` upwards ends at the piece's top.
-    piece = list(range(len(head)))
+    # A node is joined only after all its dependents, so following `joined` upwards ends at the top of its part.
+    part = list(range(len(head)))
     for node in range(len(head)):
         path = []
-        while joined[node] != -1 and piece[node] == node:
+        while joined[node] != -1 and part[node] == node:
             path.append(node)
             node = joined[node]
-        top = piece[node]
         for below in path:
-            piece[below] = top
-    return piece
+            part[below] = part[node]
+    return part

@@ -1,40 +1,40 @@
 """Arc-standard with SWAP: the parser state, which actions are legal in it, and what they do.
 
-Nodes are numbered 0 for ROOT and 1..n for the words in sentence order. The stack starts as [ROOT], the buffer as the
-words; the end is reached when the stack is [ROOT] and the buffer is empty. s1 is the top of the stack, s2 the item
-below it, b1 the front of the buffer.
+Nodes are numbered: 0 is ROOT, 1..n are the words in sentence order. The stack starts as [ROOT] and the buffer as all words;
+parsing ends when the stack is [ROOT] and the buffer is empty. s1 is the top of the stack, s2 the item below it, b1 the front
+of the buffer; together they are the focus. Each action has four lines: when it is legal, what it changes, which arc it adds,
+and why the rule is so.
 
 SHIFT      Legal when the buffer is not empty.
-           b1 moves to the top of the stack.
-           No arc.
-           Every word is shifted once, and once more for each time it was swapped.
-LEFT-ARC   Legal when s2 is a word, not ROOT.
-           s2 leaves the stack.
-           s1 heads s2.
-           ROOT never gets a head.
-RIGHT-ARC  Legal when s2 is a word; and when s2 is ROOT, the buffer is empty and the stack is [ROOT, s1].
-           s1 leaves the stack.
-           s2 heads s1.
-           An arc from ROOT ends the sentence, so there is exactly one, by construction.
+           Moves b1 to the top of the stack.
+           Adds no arc.
+           A word is shifted once, and once more each time it has been swapped.
+LEFT-ARC   Legal when s2 is a word.
+           Removes s2 from the stack.
+           Adds the arc s1 → s2.
+           ROOT must never get a head.
+RIGHT-ARC  Legal when s2 is a word, or when s2 is ROOT and the buffer is empty.
+           Removes s1 from the stack.
+           Adds the arc s2 → s1.
+           The arc from ROOT ends the sentence, so every tree has exactly one root.
 SWAP       Legal when s2 is a word that precedes s1 in the sentence.
-           s2 moves to the front of the buffer.
-           No arc.
-           Two words are swapped at most once, so the end is always reached.
+           Moves s2 to the front of the buffer.
+           Adds no arc.
+           Two words are swapped at most once, so parsing always ends.
 
-In any state that is not the end some action is legal: SHIFT while the buffer has words, then LEFT-ARC while the stack
-has two words, then RIGHT-ARC from ROOT. `State` is the plain form, for one sentence; `States` is the same for many
-sentences at once, in arrays, for decoding.
+Every state but the final one has a legal action: SHIFT while the buffer has words, then LEFT-ARC while the stack has two
+words, then RIGHT-ARC from ROOT. `State` holds one sentence; `States` holds many of them in arrays.
 """
 
 from collections.abc import Iterator, Sequence
 from enum import IntEnum
 
 ROOT = 0
-NO_NODE = -1  # no head yet; or, among the focus nodes, an empty slot
+NO_NODE = -1  # a word without a head; an empty slot of the focus
 
 
 class Action(IntEnum):
-    """The four transitions; the arcs carry a label besides."""
+    """The four transitions; LEFT-ARC and RIGHT-ARC also carry a label."""
 
     SHIFT = 0
     LEFT_ARC = 1
@@ -43,8 +43,22 @@ class Action(IntEnum):
 
     @property
     def title(self) -> str:
-        """As the paper writes it."""
+        """The name as the paper writes it."""
         return self.name.replace("_", "-")
+
+
+def arc_of(action: int, focus: tuple[int, int, int]) -> tuple[int, int] | None:
+    """Head and dependent of the arc that an action adds, given s2, s1 and b1; None for SHIFT and SWAP.
+
+    >>> arc_of(Action.LEFT_ARC, (4, 7, 8))
+    (7, 4)
+    """
+    s2, s1, _ = focus
+    if action == Action.LEFT_ARC:
+        return s1, s2
+    if action == Action.RIGHT_ARC:
+        return s2, s1
+    return None
 
 
 class State:
@@ -72,17 +86,17 @@ class State:
 
     @property
     def focus(self) -> tuple[int, int, int]:
-        """s2, s1 and b1; NO_NODE where there is none."""
+        """s2, s1 and b1; NO_NODE for an empty slot."""
         s2 = self.stack[-2] if len(self.stack) > 1 else NO_NODE
         return s2, self.stack[-1], self.buffer[-1] if self.buffer else NO_NODE
 
     @property
     def deleted(self) -> list[int]:
-        """The words that have left stack and buffer, in sentence order: those that have their head."""
+        """The words that have their head, and so have left stack and buffer; in sentence order."""
         return [word for word in range(1, len(self.heads)) if self.heads[word] != NO_NODE]
 
     def is_legal(self, action: Action) -> bool:
-        """Whether the action may be taken; the rules stand at the top of this file."""
+        """Whether the action is legal; the rules are at the top of this file."""
         if action == Action.SHIFT:
             return bool(self.buffer)
         if len(self.stack) < 2:
@@ -106,16 +120,14 @@ class State:
             self.stack.append(self.buffer.pop())
         elif action == Action.SWAP:
             self.buffer.append(self.stack.pop(-2))
-        elif action == Action.LEFT_ARC:
-            dependent = self.stack.pop(-2)
-            self.heads[dependent], self.labels[dependent] = self.stack[-1], label
-        else:
-            dependent = self.stack.pop()
-            self.heads[dependent], self.labels[dependent] = self.stack[-1], label
+        elif arc := arc_of(action, self.focus):
+            head, dependent = arc
+            self.stack[-2:] = [head]
+            self.heads[dependent], self.labels[dependent] = head, label
 
 
 def replay(n_words: int, actions: Sequence[int]) -> Iterator[tuple[State, Action]]:
-    """Each state of a sequence with the action taken in it; the state moves on when the next pair is asked for."""
+    """Each state with the action taken in it. It is one `State`, which changes when the next pair is generated."""
     state = State(n_words)
     for number in actions:
         action = Action(number)

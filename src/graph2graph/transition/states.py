@@ -1,4 +1,7 @@
-"""The parser states of many sentences in arrays, for decoding: each row is what `State` is for one sentence."""
+"""The parser states of many sentences in arrays. A row is what `State` is for one sentence.
+
+Shapes: B rows, m nodes of the longest sentence (its words and ROOT), D decisions, A of which add an arc.
+"""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -10,45 +13,44 @@ from graph2graph.transition.state import NO_NODE, ROOT, Action
 
 
 class States:
-    """The parser states of many sentences, each row one `State`.
-
-    Stack and buffer are both arrays whose top (or front) is the last used column.
-    """
+    """The parser states of many sentences; top of the stack and front of the buffer are the last used column of a row."""
 
     __slots__ = ("buffer", "buffer_size", "heads", "labels", "n_words", "stack", "stack_size")
 
     def __init__(self, n_words: Sequence[int] | IntArray) -> None:
         self.n_words: IntArray = np.asarray(n_words, dtype=np.int64)  # [B]
         n_rows, longest = len(self.n_words), int(self.n_words.max(initial=0))
-        self.stack: IntArray = np.zeros((n_rows, longest + 1), dtype=np.int64)
-        self.stack_size: IntArray = np.ones(n_rows, dtype=np.int64)
-        self.buffer: IntArray = np.maximum(self.n_words[:, None] - np.arange(longest), 0)  # n..1, then unused
-        self.buffer_size: IntArray = self.n_words.copy()
-        self.heads: IntArray = np.full((n_rows, longest + 1), NO_NODE, dtype=np.int64)
-        self.labels: IntArray = np.full((n_rows, longest + 1), NO_NODE, dtype=np.int64)
+        self.stack: IntArray = np.zeros((n_rows, longest + 1), dtype=np.int64)  # [B, m]
+        self.stack_size: IntArray = np.ones(n_rows, dtype=np.int64)  # [B]
+        self.buffer: IntArray = np.maximum(
+            self.n_words[:, None] - np.arange(longest), 0
+        )  # [B, m - 1]: n..1, then unused
+        self.buffer_size: IntArray = self.n_words.copy()  # [B]
+        self.heads: IntArray = np.full((n_rows, longest + 1), NO_NODE, dtype=np.int64)  # [B, m]
+        self.labels: IntArray = np.full((n_rows, longest + 1), NO_NODE, dtype=np.int64)  # [B, m]
 
     def take(self, rows: IntArray) -> "States":
         """A copy of some rows."""
-        some = States.__new__(States)
+        taken = States.__new__(States)
         for name in States.__slots__:
-            setattr(some, name, getattr(self, name)[rows])
-        return some
+            setattr(taken, name, getattr(self, name)[rows])
+        return taken
 
     @classmethod
     def joined(cls, parts: Sequence["States"]) -> "States":
-        """The rows of several, one after another, all as wide as the longest sentence needs."""
+        """The rows of all parts, one after another, as wide as the longest sentence needs."""
         whole = cls(np.concatenate([part.n_words for part in parts]))
-        row = 0
+        first = 0
         for part in parts:
-            last = row + len(part)
+            last = first + len(part)
             for name in cls.__slots__:
-                target, array = getattr(whole, name)[row:last], getattr(part, name)
-                if array.ndim == 1:
-                    target[:] = array
-                else:  # columns that no sentence of the part uses may be too many
-                    width = min(target.shape[1], array.shape[1])
-                    target[:, :width] = array[:, :width]
-            row = last
+                target, source = getattr(whole, name)[first:last], getattr(part, name)
+                if source.ndim == 1:
+                    target[:] = source
+                else:  # a part may have columns that none of its sentences uses
+                    width = min(target.shape[1], source.shape[1])
+                    target[:, :width] = source[:, :width]
+            first = last
         return whole
 
     def __len__(self) -> int:
@@ -62,7 +64,7 @@ class States:
 
     @property
     def focus(self) -> IntArray:
-        """s2, s1 and b1 of each row; NO_NODE where there is none."""
+        """s2, s1 and b1 of each row, [B, 3]; NO_NODE for an empty slot."""
         return self.focus_of(np.arange(len(self)))
 
     def focus_of(self, rows: IntArray) -> IntArray:
@@ -76,11 +78,11 @@ class States:
         return focus
 
     def legal(self) -> BoolArray:
-        """Which actions are legal in each row, by the number of the action."""
+        """Which actions are legal in each row, [B, 4]."""
         return self.legal_in(np.arange(len(self)), self.focus)
 
     def legal_in(self, rows: IntArray, focus: IntArray) -> BoolArray:
-        """The same for some rows, whose s2, s1 and b1 are known, [D, 4]."""
+        """Which actions are legal in some rows, given their s2, s1 and b1: [D, 4]."""
         s2, s1 = focus[:, 0], focus[:, 1]
         has_buffer = self.buffer_size[rows] > 0
         legal = np.empty((len(rows), len(Action)), dtype=np.bool_)
@@ -91,38 +93,39 @@ class States:
         return legal
 
     def apply(self, rows: IntArray, actions: IntArray, labels: IntArray | None = None) -> None:
-        """Take one legal action in each of these rows; labels matter for the arcs only."""
-        is_legal = self.legal_in(rows, self.focus_of(rows))[np.arange(len(rows)), actions]
+        """Take one legal action in each of these rows; only the labels of arcs matter."""
+        focus = self.focus_of(rows)
+        is_legal = self.legal_in(rows, focus)[np.arange(len(rows)), actions]
         if not is_legal.all():
-            row = int(rows[np.argmin(is_legal)])
-            raise ValueError(f"{Action(int(actions[np.argmin(is_legal)])).title} is not legal in row {row}")
-        if labels is None:
-            labels = np.full(len(rows), NO_NODE)
-        shift = rows[actions == Action.SHIFT]
-        self.buffer_size[shift] -= 1
-        self.stack[shift, self.stack_size[shift]] = self.buffer[shift, self.buffer_size[shift]]
-        self.stack_size[shift] += 1
+            wrong = int(np.argmin(is_legal))
+            raise ValueError(f"{Action(int(actions[wrong])).title} is not legal in row {rows[wrong]}")
+        self._shift(rows[actions == Action.SHIFT])
+        self._swap(rows[actions == Action.SWAP])
+        arcs = arcs_of(actions, focus)
+        self._attach(rows[arcs.positions], arcs, None if labels is None else labels[arcs.positions])
 
-        swap = rows[actions == Action.SWAP]
-        top = self.stack_size[swap] - 1
-        self.buffer[swap, self.buffer_size[swap]] = self.stack[swap, top - 1]
-        self.stack[swap, top - 1] = self.stack[swap, top]
-        self.buffer_size[swap] += 1
-        self.stack_size[swap] -= 1
+    def _shift(self, rows: IntArray) -> None:
+        self.buffer_size[rows] -= 1
+        self.stack[rows, self.stack_size[rows]] = self.buffer[rows, self.buffer_size[rows]]
+        self.stack_size[rows] += 1
 
-        is_arc = (actions == Action.LEFT_ARC) | (actions == Action.RIGHT_ARC)
-        arc, label, is_left = rows[is_arc], labels[is_arc], actions[is_arc] == Action.LEFT_ARC
-        top = self.stack_size[arc] - 1
-        s1, s2 = self.stack[arc, top], self.stack[arc, top - 1]
-        head, dependent = np.where(is_left, s1, s2), np.where(is_left, s2, s1)
-        self.heads[arc, dependent] = head
-        self.labels[arc, dependent] = label
-        self.stack[arc, top - 1] = head
-        self.stack_size[arc] -= 1
+    def _swap(self, rows: IntArray) -> None:
+        top = self.stack_size[rows] - 1
+        self.buffer[rows, self.buffer_size[rows]] = self.stack[rows, top - 1]
+        self.stack[rows, top - 1] = self.stack[rows, top]
+        self.buffer_size[rows] += 1
+        self.stack_size[rows] -= 1
+
+    def _attach(self, rows: IntArray, arcs: "Arcs", labels: IntArray | None) -> None:
+        """LEFT-ARC or RIGHT-ARC: of s2 and s1 only the head stays on the stack."""
+        self.heads[rows, arcs.dependents] = arcs.heads
+        self.labels[rows, arcs.dependents] = NO_NODE if labels is None else labels
+        self.stack[rows, self.stack_size[rows] - 2] = arcs.heads
+        self.stack_size[rows] -= 1
 
 
 class Arcs(NamedTuple):
-    """The arcs that a step adds, A of them."""
+    """The arcs that the actions of a step add."""
 
     positions: IntArray  # [A] in the actions, of those that add one
     heads: IntArray  # [A]
@@ -130,7 +133,7 @@ class Arcs(NamedTuple):
 
 
 def arcs_of(actions: IntArray, focus: IntArray) -> Arcs:
-    """The arcs that actions [D] add, taken on these focus words s2, s1, b1 [D, 3].
+    """The arcs that actions [D] add, given s2, s1 and b1 of each [D, 3]: `arc_of` for many at once.
 
     LEFT-ARC makes s1 the head of s2, RIGHT-ARC makes s2 the head of s1.
     """
@@ -141,6 +144,6 @@ def arcs_of(actions: IntArray, focus: IntArray) -> Arcs:
 
 
 def is_arc(actions: IntArray) -> BoolArray:
-    """Which of these actions add an arc."""
+    """Which actions add an arc."""
     found: BoolArray = (actions == Action.LEFT_ARC) | (actions == Action.RIGHT_ARC)
     return found
