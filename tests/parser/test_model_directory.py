@@ -10,10 +10,10 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from graph2graph.config import VARIANTS
 from graph2graph.errors import DataError
 from graph2graph.parser.parser import Parser
 from graph2graph.treebank import conllu
+from graph2graph.variants import VARIANTS
 
 DATA = Path(__file__).parents[1] / "data"
 FORMAT_1 = DATA / "format1"
