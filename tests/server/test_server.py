@@ -26,12 +26,12 @@ from graph2graph.errors import DataError
 from graph2graph.parser.parser import Parser
 from graph2graph.parser.pipeline import Pipeline
 from graph2graph.server import pages
+from graph2graph.server.admission import Admission
 from graph2graph.server.app import create_app
 from graph2graph.server.forms import fields
-from graph2graph.server.guard import Guard
-from graph2graph.server.limits import Limits, Refused
-from graph2graph.server.run import Server, listen
-from graph2graph.server.served import Models
+from graph2graph.server.limits import Limits, RequestRefused
+from graph2graph.server.models import ServedModels
+from graph2graph.server.run import GracefulServer, listen
 from graph2graph.server.service import Service
 from graph2graph.treebank import conllu
 from graph2graph.treebank.conllu import HEAD, UPOS
@@ -129,13 +129,13 @@ def url(directory: Path) -> Iterator[str]:
 @pytest.fixture(scope="module")
 def limited(directory: Path) -> Callable[..., AbstractContextManager[str]]:
     """`with limited(queue=5) as url`: a server in a thread of this process, with limits of its own."""
-    models = Models.load([str(directory)])
+    models = ServedModels.load([str(directory)])
 
     @contextmanager
     def running(**limits: Any) -> Iterator[str]:
         service = Service(models, Limits(**limits))
-        guard = Guard(create_app(service), service)
-        server = Server(uvicorn.Config(guard, log_level="critical", lifespan="on", ws="none"), guard)
+        admission = Admission(create_app(service), service)
+        server = GracefulServer(uvicorn.Config(admission, log_level="critical", lifespan="on", ws="none"), admission)
         listener = listen("127.0.0.1", 0)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()
@@ -372,7 +372,7 @@ def test_forms_that_are_none(body: bytes) -> None:
     if body == b"--x--":
         assert fields(b"", "multipart/form-data; boundary=x", body) == {}
         return
-    with pytest.raises(Refused, match="multipart form"):
+    with pytest.raises(RequestRefused, match="multipart form"):
         fields(b"", "multipart/form-data; boundary=x", body)
 
 

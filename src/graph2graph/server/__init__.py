@@ -1,1 +1,4 @@
-"""The REST server: UDPipe's API, typed JSON and the page, with requests that arrive together parsed together."""
+"""The REST server: UDPipe's API, a typed JSON API, and the page.
+
+It may import everything but `cli` and `integrations`. Sentences of concurrent requests are parsed in shared batches.
+"""

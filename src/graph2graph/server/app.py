@@ -1,4 +1,4 @@
-"""The app: all paths together, and errors as one clear sentence."""
+"""The FastAPI app: all routes, and every error as one clear sentence."""
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -12,43 +12,45 @@ from starlette.exceptions import HTTPException
 from graph2graph import __version__
 from graph2graph.errors import DataError
 from graph2graph.server import json_api, metrics, pages, udpipe_api
-from graph2graph.server.limits import Refused
+from graph2graph.server.limits import RequestRefused
 from graph2graph.server.service import Service
 
 
 def create_app(service: Service) -> FastAPI:
-    """The app that answers for this service."""
+    """The app of a service."""
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         async with service.running():
             yield
 
-    about = "The Graph2Graph Transformer dependency parser as a service. Every error is JSON with one sentence, detail."
+    description = (
+        "The Graph2Graph Transformer dependency parser as a service. Errors are JSON: one sentence in the field detail."
+    )
     app = FastAPI(
         title="graph2graph",
         version=__version__,
-        description=about,
+        description=description,
         lifespan=lifespan,
-        docs_url=None,  # theirs load scripts from elsewhere
+        docs_url=None,  # FastAPI's own pages load scripts from the network
         redoc_url=None,
     )
     for routes in (udpipe_api.router(service), json_api.router(service), pages.router()):
         app.include_router(routes)
-    _add_state(app, service)
+    _add_status(app, service)
     _add_errors(app)
     return app
 
 
-def _add_state(app: FastAPI, service: Service) -> None:
-    @app.get("/health", tags=["State"], summary="Whether new requests are taken")
+def _add_status(app: FastAPI, service: Service) -> None:
+    @app.get("/health", tags=["State"], summary="Whether new requests are accepted")
     async def health() -> JSONResponse:
         status = "stopping" if service.is_stopping else "ok"
         content = {"status": status, "version": __version__, "models": list(service.models.by_name)}
         return JSONResponse(content, status_code=503 if service.is_stopping else 200)
 
-    @app.get("/metrics", tags=["State"], summary="What was counted, for Prometheus")
-    async def counted() -> PlainTextResponse:
+    @app.get("/metrics", tags=["State"], summary="Counters for Prometheus")
+    async def counters() -> PlainTextResponse:
         return PlainTextResponse(service.metrics.text(), media_type=metrics.CONTENT_TYPE)
 
     @app.get("/docs", include_in_schema=False)
@@ -57,8 +59,8 @@ def _add_state(app: FastAPI, service: Service) -> None:
 
 
 def _add_errors(app: FastAPI) -> None:
-    @app.exception_handler(Refused)
-    async def refused(_: Request, error: Refused) -> JSONResponse:
+    @app.exception_handler(RequestRefused)
+    async def refused(_: Request, error: RequestRefused) -> JSONResponse:
         return JSONResponse({"detail": error.detail}, status_code=error.status, headers=error.headers)
 
     @app.exception_handler(DataError)
@@ -79,19 +81,20 @@ def _add_errors(app: FastAPI) -> None:
         return JSONResponse({"detail": detail}, status_code=error.status_code, headers=error.headers)
 
     @app.exception_handler(Exception)
-    async def failed(_: Request, __: Exception) -> JSONResponse:  # logged by the guard, to which it goes on
+    async def failed(_: Request, __: Exception) -> JSONResponse:  # raised again, and logged by Admission
         return JSONResponse({"detail": "the server failed on this request; its log says why"}, status_code=500)
 
 
 def _sentence(errors: Sequence[Any]) -> str:
-    """What is wrong with a request: its first bad field, and all that is said of that one."""
+    """The errors of the first field that is wrong, in one sentence."""
     first = errors[0]
     if first["type"] == "json_invalid":
         return f"not JSON: {first['ctx']['error']} at character {first['loc'][-1]}"
     if first["type"] in ("model_attributes_type", "missing") and first["loc"] == ("body",):
         return "expected a JSON object, sent with Content-Type: application/json"
-    place = first["loc"][1:2]
-    said = dict.fromkeys(error["msg"].removeprefix("Value error, ") for error in errors if error["loc"][1:2] == place)
-    text = ", or ".join(message[0].lower() + message[1:] for message in said)
-    where = ".".join(map(str, first["loc"][1:] if len(said) == 1 else place))
-    return f"{where}: {text}" if where else text
+    field = first["loc"][1:2]
+    of_field = [error for error in errors if error["loc"][1:2] == field]
+    messages = dict.fromkeys(error["msg"].removeprefix("Value error, ") for error in of_field)
+    text = ", or ".join(message[0].lower() + message[1:] for message in messages)
+    path = ".".join(map(str, first["loc"][1:] if len(messages) == 1 else field))
+    return f"{path}: {text}" if path else text

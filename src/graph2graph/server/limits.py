@@ -1,24 +1,40 @@
-"""What one server takes on, and what it answers when that is too much."""
+"""What the server accepts, and the error for what it refuses."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+
+from graph2graph.treebank.conllu import Sentence
 
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """How much is taken on, so that no request can starve the others and memory stays bounded."""
+    """Upper bounds, so that no client can starve the others and memory stays bounded."""
 
-    body: int = 2_000_000  # bytes of a request
-    words: int = 20_000  # of a request
-    sentence: int = 1_000  # words of a sentence: parsing time grows faster than its length
-    requests: int = 256  # held at once
-    queue: int = 20_000  # words that wait; with more, new requests are refused until some are done
-    seconds: float = 60.0  # for a request, from its first byte to its answer
+    body: int = 2_000_000  # bytes in a request
+    words: int = 20_000  # in a request
+    sentence: int = 1_000  # words in a sentence: parsing time grows faster than its length
+    requests: int = 256  # handled at once
+    queue: int = 20_000  # words waiting; once there are as many, new requests are refused
+    seconds: float = 60.0  # from the first byte of a request to its answer
     batch: int = 2_048  # words parsed together
-    wait: float = 0.003  # seconds that a request waits for company
+    wait: float = 0.003  # seconds that a request waits for others to share its batch
+
+    def check(self, sentences: Iterable[Sentence]) -> list[Sentence]:
+        """The sentences, or an error as soon as there are too many words."""
+        kept: list[Sentence] = []
+        n_words = 0
+        for sentence in sentences:
+            if len(sentence) > self.sentence:
+                raise RequestRefused(413, f"a sentence of {len(sentence)} words; at most {self.sentence} are taken")
+            n_words += len(sentence)
+            if n_words > self.words:
+                raise RequestRefused(413, f"more than the {self.words} words that are taken in one request")
+            kept.append(sentence)
+        return kept
 
 
-class Refused(Exception):
-    """A request that is not answered with what it asks for: the status, and one sentence that says why."""
+class RequestRefused(Exception):
+    """A request that gets an error: an HTTP status, and one sentence that says why."""
 
     def __init__(self, status: int, detail: str, *, retry_after: int | None = None) -> None:
         super().__init__(detail)

@@ -1,8 +1,8 @@
-"""What the server counts, in Prometheus' text format.
+"""Counters of the server, in Prometheus' text format.
 
->>> seen = Counter("g2g_words_total", "Words parsed.", ("model",))
->>> seen.add(3, "en")
->>> print("\\n".join(seen.lines()))
+>>> counter = Counter("g2g_words_total", "Words parsed.", ("model",))
+>>> counter.add(3, "en")
+>>> print("\\n".join(counter.lines()))
 # HELP g2g_words_total Words parsed.
 # TYPE g2g_words_total counter
 g2g_words_total{model="en"} 3
@@ -26,36 +26,36 @@ def _labelled(name: str, labels: Sequence[str], values: Sequence[str]) -> str:
 
 
 class Counter:
-    """A number that only grows, one for each combination of labels."""
+    """A number that only grows, for each combination of labels."""
 
     def __init__(self, name: str, about: str, labels: tuple[str, ...] = ()) -> None:
         self.name, self.about, self.labels = name, about, labels
         self.values: dict[tuple[str, ...], float] = {} if labels else {(): 0}
 
     def add(self, amount: float, *labels: str) -> None:
-        """Count this many more."""
+        """Add to the number."""
         self.values[labels] = self.values.get(labels, 0) + amount
 
     def lines(self) -> Iterator[str]:
-        """As Prometheus reads it."""
+        """The lines that Prometheus reads."""
         yield from (f"# HELP {self.name} {self.about}", f"# TYPE {self.name} counter")
         for values, number in sorted(self.values.items()):
             yield f"{_labelled(self.name, self.labels, values)} {number:.12g}"
 
 
 class Gauge:
-    """A number that goes up and down; it is looked up when it is asked for."""
+    """A number that goes up and down, read when the metrics are."""
 
     def __init__(self, name: str, about: str, read: Callable[[], float]) -> None:
         self.name, self.about, self.read = name, about, read
 
     def lines(self) -> Iterator[str]:
-        """As Prometheus reads it."""
+        """The lines that Prometheus reads."""
         yield from (f"# HELP {self.name} {self.about}", f"# TYPE {self.name} gauge", f"{self.name} {self.read():.12g}")
 
 
 class Histogram:
-    """How many values were at most each of some bounds, one row for each combination of labels."""
+    """A distribution of values: how many are below each bound, for each combination of labels."""
 
     def __init__(self, name: str, about: str, bounds: Sequence[float], labels: tuple[str, ...] = ()) -> None:
         self.name, self.about, self.bounds, self.labels = name, about, bounds, labels
@@ -63,12 +63,12 @@ class Histogram:
         self.sums: defaultdict[tuple[str, ...], float] = defaultdict(float)
 
     def observe(self, value: float, *labels: str) -> None:
-        """Count a value."""
+        """Add a value."""
         self.counts[labels][bisect_left(self.bounds, value)] += 1
         self.sums[labels] += value
 
     def lines(self) -> Iterator[str]:
-        """As Prometheus reads it: the counts add up from bound to bound."""
+        """The lines that Prometheus reads; each count includes those of smaller bounds."""
         yield from (f"# HELP {self.name} {self.about}", f"# TYPE {self.name} histogram")
         for values, counts in sorted(self.counts.items()):
             total = 0
@@ -79,8 +79,8 @@ class Histogram:
             yield f"{_labelled(f'{self.name}_count', self.labels, values)} {total}"
 
 
-class Metrics:
-    """All that one server counts."""
+class ServerMetrics:
+    """All metrics of one server."""
 
     def __init__(self) -> None:
         self.requests = Counter("g2g_requests_total", "Requests answered, by path and status.", ("path", "status"))
@@ -94,11 +94,11 @@ class Metrics:
         self.gauges: list[Gauge] = []
 
     def watch(self, name: str, about: str, read: Callable[[], float]) -> None:
-        """Have a number looked up whenever the metrics are asked for."""
+        """Add a gauge that reads a number from a function."""
         self.gauges.append(Gauge(name, about, read))
 
     def text(self) -> str:
-        """Everything, as Prometheus reads it."""
-        counted: tuple[Counter | Histogram, ...] = (self.requests, self.seconds, self.sentences, self.words)
+        """All metrics, in the format that Prometheus reads."""
+        requests: tuple[Counter | Histogram, ...] = (self.requests, self.seconds, self.sentences, self.words)
         batches = (self.batch_seconds, self.batch_requests, self.batch_sentences, self.batch_words)
-        return "".join(f"{line}\n" for one in (*counted, *batches, *self.gauges) for line in one.lines())
+        return "".join(f"{line}\n" for metric in (*requests, *batches, *self.gauges) for line in metric.lines())

@@ -1,4 +1,4 @@
-"""What a browser asks for: the page, its files, and the documentation of the API. Nothing is loaded from elsewhere."""
+"""HTML for browsers: the page, its files, and the API's documentation. Nothing is loaded from the network."""
 
 from html import escape
 from importlib import resources
@@ -8,7 +8,7 @@ from typing import Any
 from fastapi import APIRouter, FastAPI
 from fastapi.responses import FileResponse, HTMLResponse, RedirectResponse, Response
 
-from graph2graph.server.limits import Refused
+from graph2graph.server.limits import RequestRefused
 
 PAGE = Path(str(resources.files("graph2graph.server"))) / "page"
 TYPES = {
@@ -31,7 +31,7 @@ h2 { margin-top: 2rem; border-top: 1px solid #8886; padding-top: 1rem } code { w
 
 
 def router() -> APIRouter:
-    """The paths of the page."""
+    """The routes of the page."""
     routes = APIRouter(include_in_schema=False)
 
     @routes.get("/")
@@ -46,15 +46,15 @@ def router() -> APIRouter:
 
 
 def _file(name: str) -> Response:
-    """A file of the page; only names that are listed there count, so no other file can be had."""
+    """A file of the page. Its name must be in the directory listing, so a path cannot lead out of the directory."""
     path = next((path for path in PAGE.glob("*") if path.name == name), None)
     if path is None or path.suffix not in TYPES or not path.is_file():
-        raise Refused(404, f"the page has no file {name!a}")
+        raise RequestRefused(404, f"the page has no file {name!a}")
     return FileResponse(path, media_type=TYPES[path.suffix], headers=HEADERS)
 
 
 def docs(app: FastAPI) -> HTMLResponse:
-    """The API as a plain page: each path, its fields and what they mean."""
+    """The API as a plain page: each path with its fields and their meaning."""
     schema = app.openapi()
     parts = [f"<h1>{escape(schema['info']['title'])} {escape(schema['info']['version'])}</h1>"]
     parts.append(

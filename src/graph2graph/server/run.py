@@ -1,4 +1,4 @@
-"""Start the server, and stop it without losing what it holds."""
+"""Start the server, and stop it without losing requests."""
 
 import socket
 from types import FrameType
@@ -6,37 +6,37 @@ from types import FrameType
 import uvicorn
 
 from graph2graph.errors import DataError
+from graph2graph.server.admission import Admission
 from graph2graph.server.app import create_app
-from graph2graph.server.guard import Guard
 from graph2graph.server.limits import Limits
-from graph2graph.server.served import Models
+from graph2graph.server.models import ServedModels
 from graph2graph.server.service import Service
 
-HEADERS = 65_536  # bytes that the address and the headers of a request may have
+MAX_HEADERS = 65_536  # bytes of the address and the headers of a request
 
 
-class Server(uvicorn.Server):
-    """A server that, told to stop, finishes what it holds and says so to all others; told again, it stops at once."""
+class GracefulServer(uvicorn.Server):
+    """A server that answers all pending requests before it stops, and refuses new ones; a second signal stops it at once."""
 
-    def __init__(self, config: uvicorn.Config, guard: Guard) -> None:
+    def __init__(self, config: uvicorn.Config, admission: Admission) -> None:
         super().__init__(config)
-        self.guard = guard
+        self.admission = admission
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Take note of a signal."""
+        """Begin to stop; after a second signal, stop at once."""
         del sig, frame
-        self.should_exit = self.force_exit = self.guard.service.is_stopping
-        self.guard.service.is_stopping = True
+        self.should_exit = self.force_exit = self.admission.service.is_stopping
+        self.admission.service.is_stopping = True
 
     async def on_tick(self, counter: int) -> bool:
-        """Look, ten times a second, whether it is time to go."""
-        if self.guard.service.is_stopping and not self.guard.n_held:
+        """Stop as soon as no request is pending; uvicorn calls this ten times a second."""
+        if self.admission.service.is_stopping and not self.admission.n_active:
             self.should_exit = True
         return await super().on_tick(counter)
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A socket that listens there; port 0 is any free one."""
+    """A listening socket; port 0 is any free one."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         return socket.create_server((host, port), family=family, backlog=1024)
@@ -45,19 +45,19 @@ def listen(host: str, port: int) -> socket.socket:
         raise DataError(f"cannot listen on {host}, port {port}: {reason or error}") from error
 
 
-def serve(models: Models, listener: socket.socket, limits: Limits, *, access_log: bool = False) -> None:
+def serve(models: ServedModels, listener: socket.socket, limits: Limits, *, access_log: bool = False) -> None:
     """Answer requests until SIGINT or SIGTERM."""
     service = Service(models, limits)
-    guard = Guard(create_app(service), service)
+    admission = Admission(create_app(service), service)
     config = uvicorn.Config(
-        guard,
+        admission,
         log_level="info" if access_log else "warning",
         access_log=access_log,
         lifespan="on",
         ws="none",
-        h11_max_incomplete_event_size=HEADERS,
+        h11_max_incomplete_event_size=MAX_HEADERS,
         timeout_keep_alive=30,
-        timeout_graceful_shutdown=5,  # for answers to be read; by then none is waited for any more
+        timeout_graceful_shutdown=5,  # seconds for clients to read their answers
         server_header=False,
     )
-    Server(config, guard).run(sockets=[listener])
+    GracefulServer(config, admission).run(sockets=[listener])

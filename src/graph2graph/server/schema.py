@@ -1,4 +1,4 @@
-"""The JSON that goes in and out, typed."""
+"""The JSON of requests and answers, typed."""
 
 from typing import Annotated, Any, Literal
 
@@ -14,38 +14,47 @@ class _Strict(BaseModel):
 
 Reencode = Annotated[
     Literal["exact", "adaptive"] | Annotated[float, Field(ge=0)] | None,
-    Field(description="Graph models: encode again after every arc, or only when the best action is less probable."),
+    Field(
+        description="Graph models: encode again after every arc (exact), or when the best action is less probable than this "
+        "number. Default: the model's setting."
+    ),
 ]
 
 
 class ParseRequest(_Strict):
-    """What to parse: a text, words, or CoNLL-U; and how."""
+    """A text, words or CoNLL-U, and how to parse them."""
 
-    text: str | None = Field(None, description="Raw text, which the model must have a tokenizer for.")
-    words: list[list[str]] | None = Field(None, description="Sentences, each a list of its words.")
-    conllu: str | None = Field(None, description="CoNLL-U; only HEAD and DEPREL will differ from it.")
-    model: str | None = Field(None, description="A name that /models lists; default: the first.")
+    text: str | None = Field(None, description="Raw text; the model must have a tokenizer.")
+    words: list[list[str]] | None = Field(None, description="Sentences, each a list of words.")
+    conllu: str | None = Field(None, description="CoNLL-U; only HEAD and DEPREL will change.")
+    model: str | None = Field(None, description="A name from /models. Default: the first.")
     tags: Literal["keep", "predict", "none"] | None = Field(
         None,
-        description="The tags that the parser sees: those of the CoNLL-U, those of the model's tagger, or none. Default: keep "
-        "for CoNLL-U; for all else predict, or none if the model has no tagger or does better without.",
+        description="Where the tags that the parser sees come from: the CoNLL-U (keep), the model's tagger (predict), or "
+        "nowhere (none). Default: keep for CoNLL-U, otherwise what suits the model best.",
     )
     reencode: Reencode = None
-    keep_arcs: bool = Field(False, description="Heads and labels of the CoNLL-U stay.")
+    keep_arcs: bool = Field(False, description="Keep the heads and labels in the CoNLL-U.")
     probabilities: bool = Field(False, description="Give the probability of each arc and of its label.")
-    presegmented: bool = Field(False, description="Raw text has a sentence a line.")
+    presegmented: bool = Field(False, description="The raw text has one sentence on each line.")
 
     @model_validator(mode="after")
-    def _one_source(self) -> "ParseRequest":
+    def _check_fields(self) -> "ParseRequest":
         if sum(given is not None for given in (self.text, self.words, self.conllu)) != 1:
             raise ValueError("give one of text, words and conllu")
         if self.tags == "keep" and self.conllu is None:
             raise ValueError("tags: only CoNLL-U has tags to keep; expected predict or none")
         return self
 
+    @property
+    def n_characters(self) -> int:
+        """The size of the data."""
+        words = (word for sentence in self.words or [] for word in sentence)
+        return len(self.text or self.conllu or "") + sum(map(len, words))
 
-class Word(BaseModel):
-    """A word; what is `_` in CoNLL-U is null."""
+
+class WordAnswer(BaseModel):
+    """A word; `_` in CoNLL-U is null here."""
 
     id: int
     form: str
@@ -57,71 +66,71 @@ class Word(BaseModel):
     deprel: str
     deps: str | None
     misc: str | None
-    start_char: int | None = Field(description="Where it begins in the raw text, in characters from 0.")
+    start_char: int | None = Field(description="Its first character in the raw text, counted from 0.")
     end_char: int | None
     arc_p: float | None = Field(description="The probability of the action that made its arc, if asked for.")
     label_p: float | None
 
 
-class ParsedSentence(BaseModel):
-    """A sentence and its tree; words are numbered from 1, head 0 is the root."""
+class SentenceAnswer(BaseModel):
+    """A sentence and its tree; words are numbered from 1, and the root's head is 0."""
 
     sent_id: str | None
     text: str
-    words: list[Word]
+    words: list[WordAnswer]
 
 
 class ParseAnswer(BaseModel):
-    """The trees, in the order of the sentences."""
+    """The parsed sentences, in the order of the request."""
 
     model: str
-    sentences: list[ParsedSentence]
+    sentences: list[SentenceAnswer]
 
 
-class Arc(_Strict):
+class RequiredArc(_Strict):
     """An arc that must be in the tree."""
 
-    sentence: int = Field(ge=0, description="From 0.")
-    word: int = Field(ge=1, description="From 1.")
+    sentence: int = Field(ge=0, description="Counted from 0.")
+    word: int = Field(ge=1, description="Counted from 1.")
     head: int = Field(ge=0, description="0 is the root.")
     deprel: str | None = None
 
 
 class TraceRequest(_Strict):
-    """What to parse step by step; heads in the CoNLL-U are not looked at, only `arcs` are kept."""
+    """A text or CoNLL-U to parse step by step; heads in the CoNLL-U are ignored, only `arcs` are kept."""
 
     text: str | None = None
     conllu: str | None = None
-    arcs: list[Arc] = []
+    arcs: list[RequiredArc] = []
     model: str | None = None
     reencode: Reencode = None
 
     @model_validator(mode="after")
-    def _one_source(self) -> "TraceRequest":
+    def _check_fields(self) -> "TraceRequest":
         if (self.text is None) == (self.conllu is None):
             raise ValueError("give one of text and conllu")
         return self
 
 
 class TraceAnswer(BaseModel):
-    """How each sentence was parsed."""
+    """The steps by which each sentence was parsed."""
 
     sentences: list[dict[str, Any]]
 
 
-class Problem(BaseModel):
-    """What every error looks like: one sentence that says what is wrong."""
+class ErrorAnswer(BaseModel):
+    """Every error: one sentence that says what is wrong."""
 
     detail: str
 
 
-def as_json(sentence: Sentence) -> dict[str, Any]:
-    """A parsed sentence in the shape of `ParsedSentence`; built by hand, since checking our own output takes time."""
-    found = document.as_json(sentence)
-    for word in found["words"]:
+def sentence_answer(sentence: Sentence) -> dict[str, Any]:
+    """A parsed sentence in the form of `SentenceAnswer`, not validated again because that takes time."""
+    answer = document.as_json(sentence)
+    for word in answer["words"]:
         misc = dict(item.partition("=")[::2] for item in (word["misc"] or "").split("|"))
         for name, key in (("arc_p", "ArcP"), ("label_p", "LabelP")):
             word[name] = float(misc[key]) if key in misc else None
         word.setdefault("start_char", None)
         word.setdefault("end_char", None)
-    return found
+    return answer

@@ -1,0 +1,71 @@
+"""The models that a server offers, by name."""
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from graph2graph.errors import DataError
+from graph2graph.parser import catalogue
+from graph2graph.parser.pipeline import Pipeline
+from graph2graph.server.limits import RequestRefused
+from graph2graph.text.udpipe import TextModel
+from graph2graph.treebank.conllu import Sentence
+
+
+class ServedModel:
+    """A pipeline and the name that clients use for it."""
+
+    def __init__(self, name: str, pipeline: Pipeline) -> None:
+        self.name, self.pipeline = name, pipeline
+
+    @property
+    def components(self) -> list[str]:
+        """Its components, as UDPipe names them."""
+        return ["tokenizer", "tagger", "parser"] if self.pipeline.has_text_model else ["parser"]
+
+    @property
+    def text_model(self) -> TextModel:
+        """The tokeniser and tagger; a model without them refuses the request."""
+        if not self.pipeline.has_text_model:
+            raise RequestRefused(400, f"model {self.name} has no tokenizer and no tagger; send words or CoNLL-U")
+        return self.pipeline.text_model
+
+
+class ServedModels:
+    """All models of a server; the first is the default."""
+
+    def __init__(self, models: Sequence[ServedModel]) -> None:
+        self.by_name = {model.name: model for model in models}
+        self.default = models[0].name
+
+    @classmethod
+    def load(cls, names: Sequence[str]) -> "ServedModels":
+        """Load models by name or directory, and parse a word with each, so that a broken one fails at once.
+
+        This runs in a thread of its own because torch starts a team of threads for every thread that runs a model. With more
+        of them than cores, all would be slow; this team ends with its thread.
+        """
+        with ThreadPoolExecutor(1) as thread:
+            return cls(thread.submit(_load_and_try, names).result())
+
+    def get(self, name: str | None) -> ServedModel:
+        """The model of this name, or, as in UDPipe, the first whose name begins with it and a hyphen."""
+        if not name:
+            return self.by_name[self.default]
+        found = self.by_name.get(name) or next(
+            (model for known, model in self.by_name.items() if known.startswith(f"{name}-")), None
+        )
+        if found is None:
+            raise RequestRefused(404, f"no model {name!r}; there are: {', '.join(self.by_name)}")
+        return found
+
+
+def _load_and_try(names: Sequence[str]) -> list[ServedModel]:
+    models: list[ServedModel] = []
+    for given in names:
+        name = Path(catalogue.find(given)).resolve().name
+        if any(name == model.name for model in models):
+            raise DataError(f"{given}: two models of the name {name}; clients could not tell them apart")
+        models.append(ServedModel(name, Pipeline.load(given)))
+        list(models[-1].pipeline.parse([Sentence.from_words(["word"])]))
+    return models
