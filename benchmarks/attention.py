@@ -8,7 +8,7 @@ so that the time of the optimiser hides nothing. All forms take turns in one pro
 of each counts. On a machine that is busy with other work, threads wait for each other and wall time says little: take the
 processor's time, of one thread (`--clock cpu`).
 
-The naive form (`naive.py`) builds n × n × c tensors for Eq. 4 and 5, with the same weights; the dense one there takes the
+The naive form (`naive.py`) builds n × n × c tensors for Eq. 3 and 4, with the same weights; the dense one there takes the
 relation terms apart as ours does, but for all pairs, where ours touches those of the graph alone. Memory is the peak of what
 torch has allocated at a time, as its profiler counts it, beyond weights and input: in forward, and in forward and backward
 (`naive_memory_ratio`), there without dropout, which the naive form does not have.

@@ -1,7 +1,7 @@
-"""Equations 4 and 5 of the paper word for word, with tensors of n × n × c: what `encoder.py` must equal, and be cheaper than.
+"""Eq. 3 and 4 word for word, with tensors of n × n × c: what `graph_attention.py` must equal, at a lower cost.
 
 Also half way to it: `dense_attention` takes the relation terms apart, n × k each, but still puts them in for all n × n pairs.
-The weights are those of a `GraphEncoder`, used in place and without dropout; letters of shapes as in `encoder.py`.
+The weights are those of a `GraphEncoder`, used in place and without dropout; letters of shapes as there.
 """
 
 import math
@@ -10,7 +10,8 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from graph2graph.encoder.encoder import GraphAttention, GraphEncoder, Layer, position_bucket
+from graph2graph.encoder.encoder import GraphEncoder, Layer, position_bucket
+from graph2graph.encoder.graph_attention import GraphAttention
 
 
 def attention(self: GraphAttention, x: Tensor, relations: Tensor, is_real: Tensor, bias: Tensor | float = 0) -> Tensor:
@@ -19,11 +20,11 @@ def attention(self: GraphAttention, x: Tensor, relations: Tensor, is_real: Tenso
     query, key, value = self.qkv(x).unflatten(-1, (3, self.n_heads, c)).permute(2, 0, 3, 1, 4)  # each [B, h, n, c]
     relation_keys = self.relation_keys[relations]  # W1[r_ij], [B, n, n, c]
     relation_values = self.relation_values[relations]  # W2[r_ij], [B, n, n, c]
-    # Eq. 4: e_ij = q_i·(k_j + W1[r_ij]) / √c
+    # Eq. 3: e_ij = q_i·(k_j + W1[r_ij]) / √c
     scores = query @ key.transpose(-1, -2) + torch.einsum("bhic,bijc->bhij", query, relation_keys)  # [B, h, n, n]
     scores = scores / math.sqrt(c) + bias
     weights = scores.masked_fill(~is_real[:, None, None], -math.inf).softmax(-1)
-    # Eq. 5: z_i = Σ_j a_ij (v_j + W2[r_ij])
+    # Eq. 4: z_i = Σ_j a_ij (v_j + W2[r_ij])
     context = weights @ value + torch.einsum("bhij,bijc->bhic", weights, relation_values)  # [B, h, n, c]
     out: Tensor = self.output(context.transpose(1, 2).flatten(2))
     return out

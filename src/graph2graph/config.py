@@ -25,8 +25,7 @@ class EncoderConfig(_Frozen):
     embedding_width: int | None = None  # of the input embeddings, where it is not `width` (ELECTRA)
     max_positions: int = Field(512, ge=8)  # how long an input may be
     n_segments: int = Field(2, ge=0)
-    relations: int = Field(0, ge=0)  # k of Eq. 4, "none" included; 0 takes no graph
-    relation_std: float = Field(0.02, ge=0)  # how the relation tables start
+    relations: int = Field(0, ge=0)  # k of Eq. 3 and 4, "none" included; 0 takes no graph
     position_buckets: int = Field(0, ge=0)  # of a relative-position bias shared by all layers (MPNet)
     layer_norm_eps: float = 1e-12
     activation: Literal["gelu", "gelu_new", "relu"] = "gelu"

@@ -21,6 +21,7 @@ from graph2graph.encoder import pretrained
 from graph2graph.encoder.encoder import GraphEncoder
 from graph2graph.encoder.pieces import Pieces
 from graph2graph.errors import DataError
+from small_encoder import with_relations
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 SHAPE = {
@@ -110,9 +111,10 @@ def expected(model: Any, tokens: Tensor, *, layer: int = -1, **given: Tensor) ->
     return out * mask[..., None]
 
 
-def load(directory: Path, **changes: object) -> GraphEncoder:
+def load(directory: Path, *, relation_std: float | None = None, **changes: object) -> GraphEncoder:
     config = pretrained.read_config(directory)
-    return pretrained.load(directory, config.model_copy(update=changes)).eval()
+    encoder = pretrained.load(directory, config.model_copy(update=changes)).eval()
+    return encoder if relation_std is None else with_relations(encoder, relation_std)
 
 
 @torch.inference_mode()
@@ -429,7 +431,8 @@ def test_a_name_on_the_hub(name: str, tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def test_without_network(tmp_path: Path) -> None:
-    code = "import sys; from graph2graph import errors, pretrained\ntry: pretrained.find(sys.argv[1])\n"
+    code = "import sys; from graph2graph import errors; from graph2graph.encoder import pretrained\n"
+    code += "try: pretrained.find(sys.argv[1])\n"
     code += "except errors.DataError as error: print(error)"
     run = subprocess.run(
         [sys.executable, "-c", code, "bert-base-uncased"],
@@ -440,7 +443,7 @@ def test_without_network(tmp_path: Path) -> None:
     )
     assert run.stderr == ""
     [line] = run.stdout.splitlines()
-    assert line.startswith("bert-base-uncased: no such directory, and not to be had from the hub: ")
+    assert line.startswith("bert-base-uncased: no such directory, and the hub does not have it: ")
 
 
 def test_without_the_hub_package(monkeypatch: pytest.MonkeyPatch) -> None:

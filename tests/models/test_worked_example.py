@@ -16,7 +16,7 @@ from tokenizers import Tokenizer, models, pre_tokenizers
 
 from graph2graph.config import Config, DecodeConfig, EncoderConfig, ModelConfig
 from graph2graph.decoding.greedy import greedy
-from graph2graph.encoder.encoder import Graph, Layout
+from graph2graph.encoder.layout import Graph, Layout
 from graph2graph.encoder.pieces import Pieces
 from graph2graph.models.parser_model import ParserModel, encoder_config
 from graph2graph.parser.parser import Parser, Vocabulary

@@ -14,7 +14,7 @@ from torch import Tensor
 from conftest import wild
 from graph2graph.config import DecodeConfig
 from graph2graph.decoding.greedy import Work
-from graph2graph.encoder.encoder import GraphAttention, attention_seen
+from graph2graph.encoder.graph_attention import GraphAttention, record_attention
 from graph2graph.errors import DataError
 from graph2graph.parser.parser import Parser
 from graph2graph.parser.trace import Trace, trace
@@ -121,7 +121,7 @@ def test_an_unknown_label_is_told_and_a_circle_refused() -> None:
 
 
 class Naive:
-    """The attention of every layer straight from Eq. 4, on the input that the layer had."""
+    """The attention of every layer straight from Eq. 3, on the input that the layer had."""
 
     def __init__(self, parser: Parser) -> None:
         self.inputs: list[tuple[GraphAttention, Tensor]] = []
@@ -221,7 +221,7 @@ def test_a_sentence_longer_than_the_encoder(name: str) -> None:
 
 def test_only_the_thread_that_asks_sees_its_attention() -> None:
     parser = PARSERS["sent-g2g"]
-    with attention_seen() as seen:
+    with record_attention() as seen:
         other = threading.Thread(target=lambda: list(parser.parse(TOY[:1])))
         other.start()
         other.join()

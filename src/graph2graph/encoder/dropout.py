@@ -1,7 +1,7 @@
-"""Dropout that is cheap on a CPU, where torch's own spends a tenth of a training step on drawing random numbers.
+"""Dropout that is cheap on a CPU, where torch's own takes a tenth of a training step.
 
-Each element is decided by one random byte, eight of them from one draw. The random numbers follow from a seed that training
-sets anew at every step, so a run that is resumed goes on with the same ones. On a GPU torch's dropout is used.
+One random byte decides each element, and one draw gives eight bytes. Training sets the seed at every step, so a resumed run
+draws the same numbers. On a GPU this is torch's dropout.
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ _source = np.random.Generator(np.random.SFC64(0))
 
 
 def seed(numbers: Sequence[int]) -> None:
-    """Start the random numbers anew: of every `Dropout` on the CPU, and of torch's on a GPU."""
+    """Restart the random numbers of every `Dropout` on the CPU, and of torch on a GPU."""
     global _source
     _source = np.random.Generator(np.random.SFC64(np.random.SeedSequence(numbers)))
     if torch.cuda.is_available():
@@ -23,7 +23,7 @@ def seed(numbers: Sequence[int]) -> None:
 
 
 class Dropout(nn.Module):
-    """Zeroes elements with probability p (to the nearest 1/256) while training, and scales the others up."""
+    """In training, zeroes elements with probability p, rounded to 1/256, and scales up the others."""
 
     def __init__(self, p: float) -> None:
         super().__init__()
@@ -41,5 +41,5 @@ class Dropout(nn.Module):
         return x * torch.where(keep, 256 / (256 - dropped), 0.0).to(x.dtype)
 
     def extra_repr(self) -> str:
-        """The probability."""
+        """The probability, for `repr`."""
         return f"p={self.p}"

@@ -1,4 +1,4 @@
-"""Words -> word pieces, by the tokeniser that belongs to the encoder."""
+"""The word pieces of words, from the tokeniser of the encoder."""
 
 import json
 import unicodedata
@@ -22,7 +22,7 @@ _BERT_SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 
 
 class Pieces:
-    """The piece ids of words; each word is looked up on its own, so a sentence never changes them."""
+    """The piece ids of words. They never depend on the sentence: each word is tokenised alone."""
 
     def __init__(self, tokenizer: Tokenizer, *, source: str, max_pieces: int = 32) -> None:
         tokenizer.no_padding()
@@ -31,7 +31,7 @@ class Pieces:
         self.max_pieces = max_pieces
         ids = {name: _first_id(tokenizer, tokens, source) for name, tokens in _SPECIAL.items()}
         self.cls, self.sep, self.mask, self.unknown = ids["cls"], ids["sep"], ids["mask"], ids["unknown"]
-        # A byte-level tokeniser tells the start of a word by the space before it.
+        # A byte-level tokeniser marks the start of a word by the space before it.
         pre_tokenizer = json.loads(tokenizer.to_str()).get("pre_tokenizer") or {}
         self._prefix = " " if "ByteLevel" in json.dumps(pre_tokenizer) else ""
         self._known: dict[str, list[int]] = {}
@@ -41,23 +41,19 @@ class Pieces:
         return int(self.tokenizer.get_vocab_size())
 
     def of(self, form: str) -> list[int]:
-        """The pieces of one word: at least one, even where the tokeniser finds nothing in it."""
+        """The pieces of one word; the unknown piece if the tokeniser finds none."""
         pieces = self._known.get(form)
         if pieces is None:
             ids = self.tokenizer.encode(self._prefix + form, add_special_tokens=False).ids
             pieces = ids[: self.max_pieces] or [self.unknown]
-            if len(self._known) > 200_000:  # a stream of endless new words must not fill the memory
+            if len(self._known) > 200_000:  # an endless stream of new words must not fill the memory
                 self._known.clear()
             self._known[form] = pieces
         return pieces
 
-    def save(self, path: Path) -> None:
-        """Write tokenizer.json."""
-        path.write_text(self.tokenizer.to_str(), encoding="utf-8")
-
     @classmethod
     def read(cls, directory: Path, *, max_pieces: int = 32) -> "Pieces":
-        """The tokeniser of an encoder's or a model's directory: tokenizer.json, or BERT's vocab.txt."""
+        """The tokeniser in the directory of an encoder or a model: tokenizer.json, or BERT's vocab.txt."""
         path, vocab = directory / "tokenizer.json", directory / "vocab.txt"
         try:
             if path.exists():
@@ -75,9 +71,9 @@ class Pieces:
 
     @classmethod
     def train(cls, forms: Iterable[str], *, vocab_size: int = 8000, max_pieces: int = 32) -> "Pieces":
-        """A WordPiece vocabulary learnt from a treebank, for a parser without pretrained encoder; always the same one."""
+        """A WordPiece vocabulary learnt from these words, for a parser without pretrained encoder. It is deterministic."""
         words = [word for form in forms for word in unicodedata.normalize("NFC", form).split()]
-        # The trainer numbers letters in the order of its hash table and breaks ties by number; so they are numbered here.
+        # The trainer breaks ties by the ids of letters, which come from a hash table in random order: so ids are given here.
         letters = sorted({word[0] for word in words}) + sorted({f"##{letter}" for word in words for letter in word[1:]})
         trainer = trainers.WordPieceTrainer(
             vocab_size=vocab_size, special_tokens=[*_BERT_SPECIAL, *letters], show_progress=False
@@ -101,7 +97,7 @@ def _first_id(tokenizer: Tokenizer, tokens: tuple[str, ...], source: str) -> int
 
 
 def _bert_tokenizer(vocab: Path, config: Path) -> Tokenizer:
-    """BERT's own: an uncased one unless the config says otherwise."""
+    """BERT's tokeniser, uncased unless the config says otherwise."""
     settings = read_json(config) if config.exists() else {}
     tokenizer = Tokenizer(models.WordPiece.from_file(str(vocab), unk_token="[UNK]"))
     tokenizer.add_special_tokens([token for token in _BERT_SPECIAL if tokenizer.token_to_id(token) is not None])

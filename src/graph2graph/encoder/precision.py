@@ -1,9 +1,9 @@
-"""Linear layers in 8-bit integers, for faster parsing on a CPU.
+"""Encoder layers with 8-bit integer products, for faster parsing on a CPU.
 
-Weights: 7 bits, a scale for each output. (With 8, two products of an unsigned and a signed byte can overflow the 16 bits in
-which CPUs without VNNI add them, and the trees would differ between machines.) Activations: 8 bits from the least to the
-greatest of a token's, so that the sentences of a batch do not change each other; those of wide layers in groups, since a few
-large ones would leave the others few levels. The sums are of integers, exact, and therefore the same in any order.
+Weights have 7 bits and one scale for each output. With 8 bits, CPUs without VNNI can overflow the 16 bits in which they add two
+products, and trees would differ between machines. Activations have 8 bits between the smallest and the largest of a token, so
+the sentences of a batch cannot influence each other; wide layers do this for groups of inputs, because a few large activations
+would leave the others few levels. The sums are of integers, hence exact and independent of their order.
 """
 
 from typing import Literal, NamedTuple
@@ -11,26 +11,26 @@ from typing import Literal, NamedTuple
 import torch
 from torch import Tensor, nn
 
+from graph2graph.encoder.encoder import GraphEncoder
 from graph2graph.errors import DataError
-from graph2graph.models.parser_model import ParserModel
 
 Precision = Literal["fp32", "int8"]
 
 WEIGHT_LEVELS, ACTIVATION_LEVELS = 63, 255
-GROUP = 768  # inputs that share their levels, at most
+GROUP = 768  # at most so many inputs share their levels
 
 
 class _Group(NamedTuple):
-    """The weights of some inputs."""
+    """The weights of a group of inputs, I of them."""
 
     inputs: slice
-    packed: Tensor
+    packed: Tensor  # integers, [out, I]
     scales: Tensor  # [out]
-    sums: Tensor  # of each output's weights, [out]
+    sums: Tensor  # [out] of the weights of each output
 
 
 class Int8Linear(nn.Module):
-    """A linear layer whose products are of integers."""
+    """A linear layer that multiplies integers."""
 
     def __init__(self, linear: nn.Linear) -> None:
         super().__init__()
@@ -53,29 +53,31 @@ class Int8Linear(nn.Module):
         return out
 
     def _product(self, x: Tensor, group: _Group, bias: Tensor) -> Tensor:
-        """Of the inputs of a group, each about least + integer · step."""
+        """The part of a group of inputs plus the bias, [N, out]; an input is approximately least + integer · step."""
         least = x.amin(dim=-1, keepdim=True)  # [N, 1]
         step = (x.amax(dim=-1, keepdim=True) - least).div_(ACTIVATION_LEVELS).clamp_(min=1e-12)
-        integers = (x - least).div_(step).add_(0.5).to(torch.uint8)  # rounded, since it cuts
+        integers = (x - least).div_(step).add_(0.5).to(torch.uint8)  # rounds, since the conversion truncates
         product = torch.ops.onednn.qlinear_pointwise(
             integers, 1.0, 0, group.packed, group.scales, self.zeros, None, 1.0, 0, torch.float32, "none", [], ""
         )
         return torch.addcmul(bias, product, step, out=product).addcmul_(least, group.sums)
 
 
-def to_int8(model: ParserModel) -> None:
-    """Change the layers of a model's encoder, for good: from now on it can only parse."""
-    if model.device.type != "cpu":
+def to_int8(encoder: GraphEncoder) -> None:
+    """Replace the linear layers of an encoder in place; afterwards it cannot be trained."""
+    if encoder.words.weight.device.type != "cpu":
         raise DataError("int8 is for CPUs")
-    for layer in model.encoder.layers:
+    for layer in encoder.layers:
         for module in list(layer.modules()):
             for name, child in list(module.named_children()):
                 if isinstance(child, nn.Linear):
-                    setattr(module, name, _converted(child))
+                    module.add_module(name, _converted(child))
 
 
 def _converted(linear: nn.Linear) -> Int8Linear:
     try:
         return Int8Linear(linear)
     except (AttributeError, NotImplementedError, RuntimeError) as error:
-        raise DataError("int8 needs the integer products of oneDNN, which this torch has not; use fp32") from error
+        raise DataError(
+            "int8 needs the integer products of oneDNN, which this build of torch lacks; use fp32"
+        ) from error

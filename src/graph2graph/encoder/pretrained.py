@@ -1,7 +1,7 @@
-"""Hugging Face directories -> our encoder: configuration and weights of BERT, RoBERTa / XLM-R, DistilBERT, ELECTRA, MPNet.
+"""Reads encoders from Hugging Face directories: configuration and weights of BERT, RoBERTa / XLM-R, DistilBERT, ELECTRA, MPNet.
 
-All names of checkpoint keys stand in this file. A directory holds config.json and model.safetensors (or its shards, or an
-old pytorch_model.bin); the tokeniser beside them is read by `pieces.py`.
+All names of checkpoint keys are in this file. A directory holds config.json and model.safetensors (or its shards, or an
+old pytorch_model.bin); `pieces.py` reads the tokeniser beside them.
 """
 
 import os
@@ -23,7 +23,7 @@ from graph2graph.files import read_json
 
 ARCHITECTURES = ("bert", "roberta", "xlm-roberta", "camembert", "distilbert", "electra", "mpnet")
 
-# Theirs -> ours, once the model's own prefix ("bert.", "roberta.", …) is gone.
+# Their keys -> ours, without the prefix of the model ("bert.", "roberta.", …).
 _EMBEDDINGS = {
     "embeddings.word_embeddings.weight": "words.weight",
     "embeddings.position_embeddings.weight": "positions.weight",
@@ -66,7 +66,7 @@ _LAYER = _BERT_LAYER | _DISTILBERT_LAYER | _MPNET_LAYER
 _LAYER_KEY = re.compile(r"(?:encoder|transformer)\.layer\.(\d+)\.(.+)\.(weight|bias)")
 _PREFIX = re.compile(r"^(bert|roberta|distilbert|electra|mpnet)\.")
 
-# Ours -> theirs in config.json; DistilBERT has names of its own.
+# Our settings -> theirs in config.json; DistilBERT names them differently.
 _CONFIG = {
     "vocab_size": "vocab_size",
     "width": "hidden_size",
@@ -94,11 +94,11 @@ _OLD_FILES = "pytorch_model*.bin"
 
 
 def find(name: str | os.PathLike[str]) -> Path:
-    """The directory of an encoder: a local one if there is one, else that of a name on the Hugging Face hub, fetched once."""
+    """The directory of an encoder: a local one, or a download from the Hugging Face hub, which is cached."""
     path, text = Path(name).expanduser(), str(name)
     if path.is_dir():
         return path
-    # A name on the hub is "model" or "owner/model"; anything else is a path that leads nowhere.
+    # A name on the hub is "model" or "owner/model"; anything else is a path that does not exist.
     if path.exists() or text.startswith((".", "/", "~")) or text.count("/") > 1:
         raise DataError(f"{name}: not a directory; expected one with config.json and model.safetensors")
     try:
@@ -109,8 +109,8 @@ def find(name: str | os.PathLike[str]) -> Path:
         found = Path(snapshot_download(text, allow_patterns=_HUB_FILES))
         if not any(found.glob("model*.safetensors")):
             found = Path(snapshot_download(text, allow_patterns=[*_HUB_FILES, _OLD_FILES]))
-    except Exception as error:  # whatever the hub or the network says, the user needs one line
-        raise DataError(f"{name}: no such directory, and not to be had from the hub: {_line(error)}") from error
+    except Exception as error:  # of any kind, from the hub or the network
+        raise DataError(f"{name}: no such directory, and the hub does not have it: {_line(error)}") from error
     return found
 
 
@@ -139,22 +139,22 @@ def read_config(directory: Path) -> EncoderConfig:
 
 
 def load(directory: Path, config: EncoderConfig) -> GraphEncoder:
-    """An encoder of this shape that starts from the weights in a directory: its first layers, its embeddings.
+    """An encoder of this shape with the embeddings and the first layers of a directory.
 
-    What the pretrained model has not (relations, further segments) starts small.
+    Parameters that the pretrained model lacks (relations, further segments) are initialised with small values.
     """
-    has = read_config(directory)
-    if config.layers > has.layers:
-        raise DataError(f"{directory}: {config.layers} layers asked for; it has {has.layers}")
+    available = read_config(directory)
+    if config.layers > available.layers:
+        raise DataError(f"{directory}: {config.layers} layers asked for; it has {available.layers}")
     encoder = GraphEncoder(config)
     weights = _translated(_read(directory), _position_offset(_read_theirs(directory / "config.json")))
-    if not has.n_segments:
+    if not available.n_segments:
         weights["segments.weight"] = torch.zeros(0, config.input_width)
-    for name, ours in _places(encoder).items():
+    for name, ours in _targets(encoder).items():
         if name not in weights:
             raise DataError(f"{directory}: no weights for {name}")
         theirs = weights[name]
-        if name == "segments.weight":  # those that both have
+        if name == "segments.weight":  # the segments that both have
             ours, theirs = ours[: len(theirs)], theirs[: len(ours)]
         if theirs.shape != ours.shape:
             raise DataError(f"{directory}: {name} has shape {list(theirs.shape)}; expected {list(ours.shape)}")
@@ -162,22 +162,24 @@ def load(directory: Path, config: EncoderConfig) -> GraphEncoder:
     return encoder
 
 
-def _places(encoder: GraphEncoder) -> dict[str, Tensor]:
-    """Where pretrained weights go: our parameters by name, query, key and value apart, without those of relations."""
-    places: dict[str, Tensor] = {}
+def _targets(encoder: GraphEncoder) -> dict[str, Tensor]:
+    """The parameters that pretrained weights are copied to, by name: all but relations; query, key and value apart."""
+    targets: dict[str, Tensor] = {}
     for name, parameter in encoder.state_dict().items():
         if ".qkv." in name:
-            places |= {name.replace("qkv", part): third for part, third in zip("qkv", parameter.chunk(3))}
+            targets |= {name.replace("qkv", part): third for part, third in zip("qkv", parameter.chunk(3))}
         elif ".relation_" not in name:
-            places[name] = parameter
-    return places
+            targets[name] = parameter
+    return targets
 
 
 def _translated(weights: dict[str, Tensor], position_offset: int) -> dict[str, Tensor]:
-    """Their weights under our names; those of heads and the like are left out."""
+    """Their weights under our names, without prediction heads and the like."""
     ours: dict[str, Tensor] = {}
     for key, tensor in weights.items():
-        key = _PREFIX.sub("", key).replace(".gamma", ".weight").replace(".beta", ".bias")  # names of the first BERTs
+        key = (
+            _PREFIX.sub("", key).replace(".gamma", ".weight").replace(".beta", ".bias")
+        )  # as in the first BERT checkpoints
         stem, _, kind = key.rpartition(".")
         if key in _EMBEDDINGS:
             ours[_EMBEDDINGS[key]] = tensor
@@ -191,7 +193,7 @@ def _translated(weights: dict[str, Tensor], position_offset: int) -> dict[str, T
 
 
 def _position_offset(theirs: Mapping[str, Any]) -> int:
-    """RoBERTa and MPNet count positions from the one after their padding id; ours always from 0."""
+    """The row of position 0: RoBERTa and MPNet count positions from the one after their padding id."""
     padding = theirs.get("pad_token_id")
     if theirs["model_type"] == "mpnet" or padding is None:
         padding = 1
@@ -202,7 +204,7 @@ def _position_offset(theirs: Mapping[str, Any]) -> int:
 
 
 def _read_theirs(path: Path) -> dict[str, Any]:
-    """config.json, of an architecture that we know."""
+    """config.json, if it is of a supported architecture."""
     theirs = read_json(path)
     kind = theirs.get("model_type") if isinstance(theirs, dict) else None
     if kind not in ARCHITECTURES:
@@ -213,7 +215,7 @@ def _read_theirs(path: Path) -> dict[str, Any]:
 
 
 def _read(directory: Path) -> dict[str, Tensor]:
-    """All weights of a directory: one file, its shards, or an old one."""
+    """All weights of a directory: one file, its shards, or old .bin files."""
     one, index = directory / "model.safetensors", directory / "model.safetensors.index.json"
     if one.exists():
         return read_safetensors(one)
@@ -223,7 +225,7 @@ def _read(directory: Path) -> dict[str, Tensor]:
             weights |= read_safetensors(directory / shard)
         return weights
     for old in sorted(directory.glob(_OLD_FILES)):
-        warnings.warn(f"{old}: an old format, read without running anything in it; safetensors is safer", stacklevel=3)
+        warnings.warn(f"{old}: an old format; nothing in it was run, but safetensors is safer", stacklevel=3)
         weights |= _read_old(old)
     if not weights:
         raise DataError(f"{directory}: no weights; expected model.safetensors")
@@ -231,7 +233,7 @@ def _read(directory: Path) -> dict[str, Tensor]:
 
 
 def read_safetensors(path: Path) -> dict[str, Tensor]:
-    """All tensors of a file, or a clear error."""
+    """All tensors of a file."""
     try:
         with safe_open(path, framework="pt") as file:
             return {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a dict
@@ -244,10 +246,10 @@ def read_safetensors(path: Path) -> dict[str, Tensor]:
 def _read_old(path: Path) -> dict[str, Tensor]:
     try:
         return dict(torch.load(path, map_location="cpu", weights_only=True))
-    except Exception as error:  # the reader raises many kinds, all meaning that the file is not what it should be
+    except Exception as error:  # torch raises many kinds for a broken file
         raise DataError(f"{path}: cannot be read: {_line(error)}") from error
 
 
 def _line(error: Exception) -> str:
-    """The first line of what an error says."""
+    """The first line of an error message."""
     return (str(error).splitlines() or [type(error).__name__])[0]

@@ -131,7 +131,7 @@ class Parser:
             model = _model(config, vocabulary, pieces)
         model.load_state_dict(model_directory.read_weights(directory, model), assign=True)
         if precision == "int8":
-            to_int8(model)
+            to_int8(model.encoder)
         allocation.retain_blocks()
         return cls(config, vocabulary, pieces, model)
 
@@ -281,7 +281,7 @@ class Parser:
 
 def _own(encoder: EncoderConfig) -> dict[str, float]:
     """What is not for a pretrained encoder to say."""
-    return {name: getattr(encoder, name) for name in ("dropout", "attention_dropout", "relation_std")}
+    return {name: getattr(encoder, name) for name in ("dropout", "attention_dropout")}
 
 
 def _with_encoder(config: Config, encoder: EncoderConfig) -> Config:

@@ -14,7 +14,7 @@ from torch import Tensor
 from graph2graph.arrays import FloatArray, IntArray
 from graph2graph.decoding.greedy import Decisions, Work
 from graph2graph.decoding.reencoding import View
-from graph2graph.encoder.encoder import attention_seen
+from graph2graph.encoder.graph_attention import record_attention
 from graph2graph.models.features import OUTSIDE, Features
 from graph2graph.parser.parser import Parser
 from graph2graph.transition.state import NO_NODE, Action
@@ -119,7 +119,7 @@ class Trace(TypedDict):
 
 def trace(parser: Parser, sentence: Sentence, *, tags: bool = True, reencode: float | None = None) -> Trace:
     """Parse a sentence as `Parser.parse` does, and tell how; heads and labels that it has are kept."""
-    with attention_seen() as seen:
+    with record_attention() as seen:
         story = _Story(parser, parser.featurizer(sentence), seen)
         work = Work(watch=story.note)
         [tree] = parser.parse([sentence], tags=tags, reencode=reencode, keep_arcs=True, work=work)
