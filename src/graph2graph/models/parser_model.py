@@ -15,7 +15,8 @@ from torch.nn import functional as F
 
 from graph2graph.arrays import BoolArray, IntArray
 from graph2graph.config import EncoderConfig, ModelConfig
-from graph2graph.encoder.encoder import Graph, GraphEncoder, Layout
+from graph2graph.encoder.encoder import GraphEncoder
+from graph2graph.encoder.layout import Graph, Layout
 from graph2graph.errors import DataError
 from graph2graph.models import relations
 from graph2graph.models.classifiers import Classifier, Exist, Relation
