@@ -1,6 +1,5 @@
 """Documents: words are what the columns say, walks through the tree are walks, and every form of output agrees."""
 
-import doctest
 import json
 import subprocess
 import sys
@@ -126,17 +125,6 @@ def test_pictures(nlp: Any) -> None:
     assert "<?xml" not in html
     assert ET.fromstring(nlp("").render().encode()) is not None
     assert nlp("")._repr_html_() == ""
-
-
-@pytest.mark.parametrize("name", ["python.md", "spacy.md"])
-def test_the_guide_runs(name: str, toy_model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The examples of the guide, with the toy model as `en`; what it prints of trees is not looked at there."""
-    monkeypatch.setattr("graph2graph.parser.catalogue.shipped", lambda: {"en": toy_model})
-    if name == "spacy.md":
-        pytest.importorskip("graph2graph.integrations.spacy")
-    found = doctest.testfile(str(ROOT / "docs" / name), module_relative=False, optionflags=doctest.ELLIPSIS)
-    assert found.attempted > 5
-    assert found.failed == 0
 
 
 def test_without_spacy_it_is_said() -> None:
