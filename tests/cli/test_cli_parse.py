@@ -351,7 +351,7 @@ def test_how_to_decode(g2g: Run, full: Path, tmp_path: Path) -> None:
         (["--reencode", "-1"], "expected exact, adaptive or a number"),
         (["--reencode", "nan"], "expected exact, adaptive or a number"),
         (["--beam", "0"], "beam"),
-        (["--beam", "2", "--keep-arcs"], "--beam goes with neither"),
+        (["--beam", "2", "--keep-arcs"], "beam search supports neither given arcs nor probabilities"),
         (["--beam", "2", "--nbest", "3"], "--nbest goes up to the width of --beam"),
     ],
 )

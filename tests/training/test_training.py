@@ -734,7 +734,7 @@ def test_training_goes_on_from_a_model(tmp_path: Path, g2g: Callable[..., Any]) 
     first, second = tmp_path / "first", tmp_path / "second"
     plain, _ = tiny_parser("sent")
     plain.save(first)
-    grown = Parser.grown(tiny_parser("sent-g2g")[0].config, plain)
+    grown = Parser.start_from(plain, tiny_parser("sent-g2g")[0].config)
     for name, weight in plain.model.state_dict().items():
         assert torch.equal(grown.model.state_dict()[name], weight)
     assert grown.config.model.graph_input

@@ -26,6 +26,7 @@ from graph2graph.cli.train import train
 from graph2graph.cli.train_text import train_text
 from graph2graph.cli.validate import validate
 from graph2graph.errors import DataError
+from graph2graph.parser.allocation import limit_kernel_cache
 
 app = typer.Typer(
     name="g2g",
@@ -74,6 +75,7 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a terminal that cannot show a character is no reason to fail
             stream.reconfigure(errors="backslashreplace")
+    limit_kernel_cache()
     try:
         app()
     except DataError as error:

@@ -3,7 +3,6 @@
 import io
 import itertools
 import json
-import math
 import os
 import sys
 import warnings
@@ -17,14 +16,15 @@ import typer
 from graph2graph.cli.output import OutputFile, output
 from graph2graph.cli.progress import watched
 from graph2graph.cli.streams import lines, source
+from graph2graph.decoding.options import ParseOptions, TagSource, read_reencode
 from graph2graph.errors import DataError
 from graph2graph.parser import catalogue
 from graph2graph.treebank import conllu, drawing
 from graph2graph.treebank.conllu import Sentence
 
 if TYPE_CHECKING:
-    from graph2graph.parser.parser import BeamOptions, Candidate, ParseOptions
-    from graph2graph.parser.pipeline import Pipeline
+    from graph2graph.parser.parser import Candidate
+    from graph2graph.parser.pipeline import ParsePlan, Pipeline, Prepared
 
 
 class InputChoice(StrEnum):
@@ -43,14 +43,6 @@ class OutputChoice(StrEnum):
     JSON = "json"
     TREE = "tree"
     SVG = "svg"
-
-
-class TagsChoice(StrEnum):
-    """Which tags the parser sees."""
-
-    KEEP = "keep"
-    PREDICT = "predict"
-    NONE = "none"
 
 
 class PrecisionChoice(StrEnum):
@@ -84,7 +76,7 @@ def parse(
     ),
     output_format: OutputChoice = typer.Option(OutputChoice.CONLLU, "--format", "-f", help="How to write the trees."),
     target: OutputFile = Path("-"),
-    tags: TagsChoice = typer.Option(
+    tags: TagSource = typer.Option(
         None,
         help="The tags that the parser sees: those of the input (keep), those of the model's own tagger (predict), or none. "
         "Default: keep for conllu; for all else predict, or none if the model has no tagger or does better without.",
@@ -134,8 +126,17 @@ def parse(
     if offline:
         os.environ["HF_HUB_OFFLINE"] = "1"
     inputs = _inputs(files or [], text, input_format)
-    if beam > 1 and (keep_arcs or probabilities):
-        raise typer.BadParameter("--beam goes with neither --keep-arcs nor --probabilities")
+    try:
+        options = ParseOptions(
+            tags=tags,
+            reencode=None if reencode is None else read_reencode(reencode),
+            beam=beam,
+            keep_arcs=keep_arcs,
+            probabilities=probabilities,
+            batch_tokens=batch_tokens,
+        )
+    except DataError as error:  # options that contradict each other are wrong usage
+        raise typer.BadParameter(str(error)) from error
     if nbest > beam or (nbest > 1 and workers > 1):
         raise typer.BadParameter("--nbest goes up to the width of --beam, and not with --workers")
     import torch
@@ -146,20 +147,13 @@ def parse(
         torch.set_num_threads(threads)
     pipeline = Pipeline.load(model, precision=precision.value)
     ranges = ranges or output_format is OutputChoice.JSON
-    reader = Reader(pipeline, tags, workers, presegmented=presegmented, ranges=ranges, heads=keep_arcs)
+    reader = Reader(pipeline, options, presegmented=presegmented, ranges=ranges)
     with warnings.catch_warnings(), output(target) as stream:
         warnings.simplefilter("always", UserWarning)
         warnings.showwarning = _note
-        how: ParseOptions = {
-            "batch_tokens": batch_tokens,
-            "reencode": threshold(reencode, pipeline),
-            "beam": beam,
-            "keep_arcs": keep_arcs,
-            "probabilities": probabilities,
-        }
         is_conllu = all(given.written is InputChoice.CONLLU for given in inputs)
         parsed = watched(
-            reader.parsed(inputs, how, nbest),
+            reader.parsed(inputs, workers=workers, nbest=nbest),
             [given.given for given in inputs],
             (lambda sentence: sum(map(len, sentence.lines)))
             if is_conllu
@@ -171,20 +165,6 @@ def parse(
 
 def _note(message: Warning | str, *_: object, **__: object) -> None:
     print(f"g2g: {message}", file=sys.stderr)
-
-
-def threshold(given: str | None, pipeline: "Pipeline") -> float | None:
-    """The number that --reencode stands for."""
-    named = {"exact": math.inf, "adaptive": pipeline.parser.config.decode.adaptive}
-    if given is None or given in named:
-        return None if given is None else named[given]
-    try:
-        number = float(given)
-    except ValueError:
-        number = -1.0
-    if not number >= 0:
-        raise typer.BadParameter("expected exact, adaptive or a number from 0 up", param_hint="--reencode")
-    return number
 
 
 def _inputs(files: list[Path], text: str | None, written: InputChoice | None) -> list[Input]:
@@ -203,68 +183,41 @@ def _format_of(file: Path) -> InputChoice:
 
 
 class Reader:
-    """Reads sentences and has them parsed, each input with the tags that it asks for."""
+    """Reads inputs and has them parsed."""
 
-    def __init__(
-        self,
-        pipeline: "Pipeline",
-        tags: TagsChoice | None,
-        workers: int = 1,
-        *,
-        presegmented: bool,
-        ranges: bool,
-        heads: bool,
-    ) -> None:
-        self.workers = workers
-        self.pipeline, self.tags, self.presegmented, self.ranges = pipeline, tags, presegmented, ranges
-        self.check: conllu.Check = "forest" if heads else "columns"
+    def __init__(self, pipeline: "Pipeline", options: ParseOptions, *, presegmented: bool, ranges: bool) -> None:
+        self.pipeline, self.options = pipeline, options
+        self.presegmented, self.ranges = presegmented, ranges
         self.ids = itertools.count(1)  # of the sentences of raw text, over all files
 
-    def parsed(self, inputs: Iterable[Input], how: "ParseOptions", nbest: int = 1) -> Iterator[Sentence]:
-        """The sentences of all inputs with their trees; neighbours that see like tags are parsed in one stream."""
-        for tags, group in itertools.groupby(inputs, self._seen_tags):
-            sentences = itertools.chain.from_iterable(map(self._read, group))
+    def parsed(self, inputs: Iterable[Input], *, workers: int = 1, nbest: int = 1) -> Iterator[Sentence]:
+        """Yield the sentences of all inputs with their trees; neighbours with the same options are parsed in one stream."""
+        plans = ((self.pipeline.plan(self.options, has_tags=one.written is InputChoice.CONLLU), one) for one in inputs)
+        for options, group in itertools.groupby(plans, lambda planned: planned[0].options):
+            prepared = itertools.chain.from_iterable(self._read(given, plan) for plan, given in group)
             if nbest == 1:
-                yield from self.pipeline.parse(sentences, tags=tags.value, workers=self.workers, **how)
+                yield from self.pipeline.parse_prepared(prepared, options, workers=workers)
             else:
-                options: BeamOptions = {"batch_tokens": how["batch_tokens"], "reencode": how["reencode"]}
-                for found in self.pipeline.nbest(sentences, how["beam"], tags=tags.value, **options):
+                for found in self.pipeline.nbest_prepared(prepared, options):
                     yield from _ranked(found[:nbest])
 
-    def _tags(self, written: InputChoice) -> TagsChoice:
-        """The tags asked for."""
-        if self.tags is not None:
-            return self.tags
-        if written is InputChoice.CONLLU:
-            return TagsChoice.KEEP
-        return TagsChoice.PREDICT if self.pipeline.has_text_model else TagsChoice.NONE
+    def _read(self, given: Input, plan: "ParsePlan") -> "Iterator[Prepared]":
+        from graph2graph.text.udpipe import LIMIT, horizontal, vertical
 
-    def _seen_tags(self, given: Input) -> TagsChoice:
-        """How the parser comes by them: what is not CoNLL-U is tagged as it is read, so that its tags are written too."""
-        tags = self._tags(given.written)
-        if tags is not TagsChoice.PREDICT or given.written is InputChoice.CONLLU:
-            return tags
-        return TagsChoice.KEEP if self.tags is tags or self.pipeline.sees_predicted else TagsChoice.NONE
-
-    def _read(self, given: Input) -> Iterator[Sentence]:
-        if given.written is InputChoice.CONLLU:
-            return conllu.read(given.given, check=self.check)
-        is_tagged = self._tags(given.written) is TagsChoice.PREDICT
         if given.written is InputChoice.TEXT:
-            from graph2graph.text.udpipe import LIMIT
-
-            return self.pipeline.text_model.sentences(
+            return self.pipeline.prepare_text(
                 lines(given.given, given.name, limit=LIMIT),
+                plan,
                 presegmented=self.presegmented,
                 ranges=self.ranges,
-                tags=is_tagged,
                 ids=self.ids,
             )
-        from graph2graph.text.udpipe import horizontal, vertical
-
-        read = horizontal if given.written is InputChoice.HORIZONTAL else vertical
-        words = read(lines(given.given, given.name))
-        return self.pipeline.text_model.tagged(words) if is_tagged else words
+        if given.written is InputChoice.CONLLU:
+            sentences = conllu.read(given.given, check="forest" if self.options.keep_arcs else "columns")
+        else:
+            read = horizontal if given.written is InputChoice.HORIZONTAL else vertical
+            sentences = read(lines(given.given, given.name))
+        return self.pipeline.prepare(sentences, plan)
 
 
 def _ranked(found: "list[Candidate]") -> Iterator[Sentence]:

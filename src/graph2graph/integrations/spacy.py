@@ -29,9 +29,9 @@ from spacy.pipeline import Pipe
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
+from graph2graph.decoding.options import ParseOptions, TagSource
 from graph2graph.errors import DataError
 from graph2graph.parser import catalogue
-from graph2graph.parser.parser import ParseOptions
 from graph2graph.parser.pipeline import Pipeline
 from graph2graph.parser.vocabulary import TAG_COLUMNS
 from graph2graph.text.udpipe import start
@@ -57,9 +57,9 @@ class GraphParser(Pipe):
     The model is loaded when it is first needed, so that a saved pipeline can be made before its files are read.
     """
 
-    def __init__(self, name: str, model: str | os.PathLike[str], how: ParseOptions | None = None) -> None:
+    def __init__(self, name: str, model: str | os.PathLike[str], options: ParseOptions | None = None) -> None:
         self.name, self.model = name, model
-        self.how: ParseOptions = how or {}
+        self.options = options or ParseOptions()
         self._pipeline: Pipeline | None = None
         self._has_warned = False
 
@@ -89,7 +89,7 @@ class GraphParser(Pipe):
     def _parse(self, docs: Sequence[Doc]) -> None:
         portions = [self._portions(doc) for doc in docs]
         sentences = (portion.sentence for portion in chain.from_iterable(portions) if portion.words)
-        trees = self.pipeline.parser.parse(sentences, **self.how)
+        trees = self.pipeline.parser.parse(sentences, self.options)
         for doc, parts in zip(docs, portions, strict=True):
             found = list(islice(trees, sum(bool(part.words) for part in parts)))
             _annotate(doc, parts, found)
@@ -99,14 +99,15 @@ class GraphParser(Pipe):
         firsts = self._starts(doc)
         column = TAG_COLUMNS[self.pipeline.parser.config.data.tags]
         tags = None if column is None else _tags(doc, column)
+        plan = self.pipeline.plan(self.options, has_tags=tags is not None)
         found = []
         for first, end in pairwise([*firsts, len(doc)]):
             words = [i for i in range(first, end) if not doc[i].is_space]
             sentence = Sentence.from_words([doc[i].text for i in words])
             if column is not None and tags is not None:
                 sentence = sentence.with_columns({column: [tags[i] for i in words]})
-            elif column is not None and words and self.pipeline.has_text_model and self.pipeline.sees_predicted:
-                [sentence] = self.pipeline.text_model.tagged([sentence])
+            elif column is not None and words and plan.options.tags is TagSource.KEEP:
+                [(_, sentence)] = self.pipeline.prepare([sentence], plan)
             found.append(Portion(first, end, words, sentence))
         return found
 
@@ -216,7 +217,7 @@ def make(
 ) -> GraphParser:
     """The factory of the component, which spaCy finds as `g2g_parser`."""
     del nlp
-    return GraphParser(name, model, {"batch_tokens": batch_tokens, "reencode": reencode, "beam": beam})
+    return GraphParser(name, model, ParseOptions(batch_tokens=batch_tokens, reencode=reencode, beam=beam))
 
 
 Language.factory(

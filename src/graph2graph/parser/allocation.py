@@ -1,23 +1,30 @@
-"""The memory of a process that parses for hours on a CPU: freed blocks are used again, and what is left over is given back."""
+"""Keeping the memory of a process constant while it parses for hours on a CPU.
+
+Batches of ever new sizes make freed memory hard to reuse. glibc is made to keep large blocks, the rest is returned to the
+system now and then, and oneDNN caches few kernels, whose memory would otherwise lie scattered among the blocks.
+"""
 
 import contextlib
 import ctypes
 import os
 
-import torch
+RETAINED = 31 << 20  # bytes: just below the largest block that glibc learns to keep
+KERNELS = 16  # that oneDNN caches, one for each size of matrix product
 
-RETAINED = 31 << 20  # bytes, just under the most that glibc learns from
 
-# What oneDNN remembers of each size of product it has seen would lie scattered in memory and keep freed blocks from being one.
-os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "16")
+def limit_kernel_cache() -> None:
+    """Limit oneDNN's cache, unless the environment does; call this before torch computes anything."""
+    os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", str(KERNELS))
 
 
 def retain_blocks() -> None:
-    """Free one large block: from then on glibc keeps blocks of that size instead of asking for untouched memory again."""
+    """Make glibc keep large blocks for reuse, which it does once one of that size has been freed."""
+    import torch  # here, because the command line calls limit_kernel_cache in every command
+
     torch.empty(RETAINED, dtype=torch.uint8)
 
 
 def return_freed() -> None:
-    """Give freed memory back to the system, where that is known how: batches of ever new sizes leave gaps in it."""
+    """Return freed memory to the system, where glibc is the allocator."""
     with contextlib.suppress(OSError, AttributeError):
         ctypes.CDLL("libc.so.6").malloc_trim(0)

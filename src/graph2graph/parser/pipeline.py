@@ -1,33 +1,56 @@
-"""From text to trees: a text model that finds the words, and a parser.
+"""From text or sentences to trees: one way through, for Python, the command line, the server and spaCy.
 
->>> import graph2graph
->>> nlp = graph2graph.load()  # doctest: +SKIP
->>> print(nlp("The dog barks. It is loud.").to_conllu())  # doctest: +SKIP
+    >>> import graph2graph
+    >>> nlp = graph2graph.load()  # doctest: +SKIP
+    >>> print(nlp("The dog barks. It is loud.").to_conllu())  # doctest: +SKIP
+
+A pipeline plans what to do about tags, prepares the sentences, parses them, and gives the trees to the sentences as they came.
+Calling it, `pipe`, `parse` and `nbest` do all of that. The command line and the server, which parse sentences of several inputs
+together, take the steps one by one: `plan`, then `prepare` or `prepare_text`, then `parse_prepared`.
 """
 
 import os
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from itertools import chain, islice, tee
 from pathlib import Path
-from typing import Literal, Unpack
+from typing import Any, NamedTuple
 
+from graph2graph.decoding.options import ParseOptions, TagSource
 from graph2graph.encoder.precision import Precision
 from graph2graph.errors import DataError
 from graph2graph.parser import catalogue
-from graph2graph.parser.parser import BeamOptions, Candidate, ParseOptions, Parser
+from graph2graph.parser.parser import Candidate, Parser
 from graph2graph.text import udpipe as text
 from graph2graph.text.udpipe import TextModel
 from graph2graph.treebank import conllu
 from graph2graph.treebank.conllu import Sentence
 from graph2graph.treebank.document import Document
 
-# Which tags the parser sees: those of the sentences, those of the text model, or none.
-Tags = Literal["keep", "predict", "none"]
-TEXTS = 256  # looked at together, so that sentences of like length are parsed together
+TEXTS = 256  # whose sentences share batches
+
+
+class ParsePlan(NamedTuple):
+    """How to parse some sentences, with the question of tags settled."""
+
+    options: ParseOptions  # for the parser: tags are kept, which includes predicted ones, or not seen
+    predicts_tags: bool
+    writes_tags: bool  # whether predicted tags are in the output too
+
+
+class Prepared(NamedTuple):
+    """A sentence that is ready to be parsed."""
+
+    given: Sentence  # the output is this sentence with a tree
+    tagged: Sentence  # the parser gets this one
+
+    def finish(self, tree: Sentence) -> Sentence:
+        """The given sentence with the tree and MISC of the parsed one."""
+        return tree if self.given is self.tagged else grafted(self.given, tree)
 
 
 class Pipeline:
-    """A parser and, if there is one, the text model that goes before it."""
+    """A parser and, if there is one, the text model that finds words and tags for it."""
 
     def __init__(
         self,
@@ -43,7 +66,7 @@ class Pipeline:
 
     @classmethod
     def load(cls, model: str | os.PathLike[str] = catalogue.DEFAULT, *, precision: Precision = "fp32") -> "Pipeline":
-        """The pipeline in a model directory, or the shipped or downloaded one of that name; the network is not touched."""
+        """The pipeline in a model directory, or of a shipped or downloaded model by name; without the network."""
         directory = catalogue.find(model)
         file = directory / text.FILE_NAME
         text_model = TextModel.load(file) if file.exists() else None
@@ -52,17 +75,17 @@ class Pipeline:
 
     @property
     def has_text_model(self) -> bool:
-        """Whether raw text can be parsed and tags predicted."""
+        """Whether the pipeline can parse raw text and predict tags."""
         return self._text_model is not None
 
     @property
     def sees_predicted(self) -> bool:
-        """Whether the parser, unless told otherwise, sees the tags of the text model or does better without."""
+        """Whether the parser sees predicted tags by default, rather than none."""
         return self.parser.config.decode.predicted_tags
 
     @property
     def text_model(self) -> TextModel:
-        """The text model, which must be there."""
+        """The text model; an error says how to make one if there is none."""
         if self._text_model is None:
             raise DataError(
                 f"{self.name}: no {text.FILE_NAME}, which raw text and predicted tags need; "
@@ -70,61 +93,108 @@ class Pipeline:
             )
         return self._text_model
 
-    def __call__(self, raw: str, *, ranges: bool = True, **how: Unpack[ParseOptions]) -> Document:
-        """Parse a text: `nlp("The dog barks.")`.
+    def __call__(
+        self, raw: str, options: ParseOptions | None = None, *, ranges: bool = True, **changes: Any
+    ) -> Document:
+        """Parse a text: `nlp("The dog barks.")`. Options can also be given by name: `nlp(raw, beam=4)`.
 
-        `ranges` writes to MISC where in the text each token is, which is how words know their place in it; how to parse is
-        said as in `Parser.parse`.
+        With `ranges`, each word knows its character offsets in the text.
         """
-        return next(self.pipe([raw], ranges=ranges, **how))
+        return next(self.pipe([raw], options, ranges=ranges, **changes))
 
-    def pipe(self, texts: Iterable[str], *, ranges: bool = True, **how: Unpack[ParseOptions]) -> Iterator[Document]:
-        """Parse texts, in the order they came, as they come: `for document in nlp.pipe(texts, batch_tokens=2000): …`."""
+    def pipe(
+        self, texts: Iterable[str], options: ParseOptions | None = None, *, ranges: bool = True, **changes: Any
+    ) -> Iterator[Document]:
+        """Parse texts as they come: `for document in nlp.pipe(texts, batch_tokens=2000): ...`."""
+        plan = self.plan(options, has_tags=False, **changes)
         stream = iter(texts)
         while window := list(islice(stream, TEXTS)):
-            split = [list(self.text_model.sentences(raw, ranges=ranges)) for raw in window]
-            tags: Tags = "keep" if self.sees_predicted else "none"
-            parsed = self.parse(chain.from_iterable(split), tags=tags, **how)
-            for raw, sentences in zip(window, split, strict=True):
+            prepared = [list(self.prepare_text(raw, plan, ranges=ranges)) for raw in window]
+            parsed = self.parse_prepared(chain.from_iterable(prepared), plan.options)
+            for raw, sentences in zip(window, prepared, strict=True):
                 yield Document.of(raw, islice(parsed, len(sentences)))
 
     def parse(
-        self, sentences: Iterable[Sentence], *, tags: Tags = "keep", workers: int = 1, **how: Unpack[ParseOptions]
+        self, sentences: Iterable[Sentence], options: ParseOptions | None = None, *, workers: int = 1, **changes: Any
     ) -> Iterator[Sentence]:
-        """The same sentences with their trees: HEAD and DEPREL change and nothing else, whichever tags the parser sees.
+        """Yield the same sentences with their trees, as they come: HEAD and DEPREL change and nothing else.
 
-        With probabilities, MISC changes too. Several workers are processes of one thread each.
+        With `probabilities`, MISC changes too. Several workers are processes of one thread each.
         """
-        if tags != "predict":
-            yield from self._parsed(sentences, tags == "keep", workers, how)
-            return
-        given, seen = tee(sentences)
-        for tree, sentence in zip(self._parsed(self.text_model.tagged(seen), True, workers, how), given, strict=True):
-            yield grafted(sentence, tree)
+        plan = self.plan(options, has_tags=True, **changes)
+        return self.parse_prepared(self.prepare(sentences, plan), plan.options, workers=workers)
 
     def nbest(
-        self, sentences: Iterable[Sentence], beam: int, *, tags: Tags = "keep", **how: Unpack[BeamOptions]
+        self, sentences: Iterable[Sentence], beam: int, options: ParseOptions | None = None, **changes: Any
     ) -> Iterator[list[Candidate]]:
-        """The best trees of each sentence that a beam of this width finds, the best first."""
-        given, seen = tee(sentences)
-        tagged = self.text_model.tagged(seen) if tags == "predict" else seen
-        found = self.parser.nbest(tagged, beam, tags=tags != "none", **how)
-        for candidates, sentence in zip(found, given, strict=True):
-            yield [
-                one._replace(sentence=sentence.with_tree(one.sentence.heads, one.sentence.deprels))
-                for one in candidates
-            ]
+        """Yield the best trees of each sentence that a beam of this width finds, the best first."""
+        plan = self.plan(options, has_tags=True, **changes | {"beam": beam})
+        return self.nbest_prepared(self.prepare(sentences, plan), plan.options)
 
-    def _parsed(self, sentences: Iterable[Sentence], tags: bool, workers: int, how: ParseOptions) -> Iterator[Sentence]:
-        if workers == 1:
-            return self.parser.parse(sentences, tags=tags, **how)
+    def plan(self, options: ParseOptions | None = None, *, has_tags: bool, **changes: Any) -> ParsePlan:
+        """Decide where tags come from, for sentences that have tags of their own (CoNLL-U) or for text and words.
+
+        By default CoNLL-U keeps its tags; text and words are tagged if there is a text model, and the parser sees these tags
+        if the model is better with them. Tags in the input are never overwritten in the output.
+        """
+        options = replace(options or ParseOptions(), **changes)
+        source = options.tags
+        if source is None:
+            predict = TagSource.PREDICT if self.has_text_model else TagSource.NONE
+            source = TagSource.KEEP if has_tags else predict
+        predicts = source is TagSource.PREDICT
+        is_blind = source is TagSource.NONE or (predicts and options.tags is None and not self.sees_predicted)
+        options = replace(options, tags=TagSource.NONE if is_blind else TagSource.KEEP)
+        return ParsePlan(options, predicts_tags=predicts, writes_tags=predicts and not has_tags)
+
+    def prepare(self, sentences: Iterable[Sentence], plan: ParsePlan) -> Iterator[Prepared]:
+        """Yield sentences ready to be parsed, tagged if the plan says so."""
+        if not plan.predicts_tags:
+            yield from (Prepared(sentence, sentence) for sentence in sentences)
+            return
+        given, copies = tee(sentences)
+        for sentence, tagged in zip(given, self.text_model.tagged(copies), strict=True):
+            yield Prepared(tagged if plan.writes_tags else sentence, tagged)
+
+    def prepare_text(
+        self,
+        raw: str | Iterable[str],
+        plan: ParsePlan,
+        *,
+        presegmented: bool = False,
+        ranges: bool = False,
+        ids: Iterator[int] | None = None,
+    ) -> Iterator[Prepared]:
+        """Yield the sentences of a text, given as a string or as lines; the options are those of `TextModel.sentences`."""
+        found = self.text_model.sentences(
+            raw, presegmented=presegmented, ranges=ranges, tags=plan.predicts_tags, ids=ids
+        )
+        return (Prepared(sentence, sentence) for sentence in found)
+
+    def parse_prepared(
+        self, prepared: Iterable[Prepared], options: ParseOptions, *, workers: int = 1
+    ) -> Iterator[Sentence]:
+        """Yield the given sentences with their trees; the options are those of their plan."""
+        waiting, copies = tee(prepared)
+        tagged = (one.tagged for one in copies)
+        trees = self.parser.parse(tagged, options) if workers == 1 else self._parse_apart(tagged, options, workers)
+        return (one.finish(tree) for one, tree in zip(waiting, trees, strict=True))
+
+    def nbest_prepared(self, prepared: Iterable[Prepared], options: ParseOptions) -> Iterator[list[Candidate]]:
+        """Yield the best trees of each given sentence; the options are those of their plan."""
+        waiting, copies = tee(prepared)
+        found = self.parser.nbest((one.tagged for one in copies), options.beam, options)
+        for one, candidates in zip(waiting, found, strict=True):
+            yield [candidate._replace(sentence=one.finish(candidate.sentence)) for candidate in candidates]
+
+    def _parse_apart(self, sentences: Iterable[Sentence], options: ParseOptions, workers: int) -> Iterator[Sentence]:
         if self.directory is None:
             raise DataError("workers need a model in a directory, since each loads it for itself")
         from graph2graph.parser.workers import parse
 
-        return parse(self.directory, sentences, workers, tags=tags, how=how, precision=self.precision)
+        return parse(self.directory, sentences, workers, options=options, precision=self.precision)
 
 
 def grafted(sentence: Sentence, tree: Sentence) -> Sentence:
-    """A sentence with the tree and MISC of another that has the same words, and its own tags."""
+    """A sentence with the tree and MISC of another one that has the same words."""
     return sentence.with_tree(tree.heads, tree.deprels).with_columns({conllu.MISC: tree.column(conllu.MISC)})

@@ -1,8 +1,10 @@
 """The labels and tags of a model, numbered in the order of its labels.json."""
 
 from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from graph2graph.errors import DataError
 from graph2graph.files import read_json
@@ -12,7 +14,8 @@ from graph2graph.treebank.conllu import Sentence
 TAG_COLUMNS = {"upos": conllu.UPOS, "xpos": conllu.XPOS, "none": None}
 
 
-class Vocabulary(NamedTuple):
+@dataclass(frozen=True)
+class Vocabulary:
     """The labels and tags of a treebank, in the order of their numbers."""
 
     labels: list[str]
@@ -62,7 +65,12 @@ class Vocabulary(NamedTuple):
         """The content of labels.json."""
         return {"labels": self.labels, "tags": self.tags, "root": self.root_label}
 
+    @cached_property
+    def label_ids(self) -> dict[str, int]:
+        """The number of each label."""
+        return {label: number for number, label in enumerate(self.labels)}
+
     @property
     def root_id(self) -> int:
         """The number of the label of arcs from ROOT."""
-        return self.labels.index(self.root_label)
+        return self.label_ids[self.root_label]

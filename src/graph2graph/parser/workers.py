@@ -1,7 +1,7 @@
-"""Parsing in several processes, each with a parser of its own and one thread; sentences come back in their order.
+"""Parsing in several processes, each with its own parser and a single thread; trees leave in the order of the sentences.
 
-Threads of one process wait for each other at every product of matrices, and processes with several threads each get in each
-other's way; so the way to use many cores on many sentences is one process for each, with one thread.
+Threads of one process wait for each other at every matrix product, and processes with several threads each compete for cores.
+For many sentences on many cores, one process per core with one thread is therefore fastest.
 """
 
 import multiprocessing
@@ -14,15 +14,17 @@ from concurrent.futures.process import BrokenProcessPool
 from itertools import islice
 from pathlib import Path
 
+from graph2graph.decoding.options import ParseOptions
 from graph2graph.encoder.precision import Precision
 from graph2graph.errors import DataError
-from graph2graph.parser.parser import ParseOptions, Parser
+from graph2graph.parser import allocation
+from graph2graph.parser.parser import Parser
 from graph2graph.treebank.conllu import Sentence
 
-PORTION = 256  # sentences that a worker gets at a time
-AHEAD = 2  # portions for each worker that are under way or wait to be fetched, so that memory stays flat
+CHUNK = 256  # sentences that a worker gets at a time
+CHUNKS_AHEAD = 2  # for each worker, running or waiting to be fetched; so memory stays constant
 
-_parser: Parser  # of this process, if it is a worker
+_parser: Parser  # of a worker process
 
 
 def parse(
@@ -30,44 +32,46 @@ def parse(
     sentences: Iterable[Sentence],
     n_workers: int,
     *,
-    tags: bool,
-    how: ParseOptions,
+    options: ParseOptions,
     precision: Precision = "fp32",
 ) -> Iterator[Sentence]:
     """Parse sentences in worker processes, which load the model in a directory."""
     stream = iter(sentences)
-    under_way: deque[Future[tuple[list[Sentence], list[str]]]] = deque()
+    running: deque[Future[tuple[list[Sentence], list[str]]]] = deque()
     context = multiprocessing.get_context("spawn")
-    starting = (directory, precision)
-    with ProcessPoolExecutor(n_workers, mp_context=context, initializer=_start, initargs=starting) as pool:
+    arguments = (directory, precision)
+    with ProcessPoolExecutor(n_workers, mp_context=context, initializer=_start, initargs=arguments) as pool:
         try:
             while True:
-                while len(under_way) < AHEAD * n_workers and (portion := list(islice(stream, PORTION))):
-                    under_way.append(pool.submit(_parse, portion, tags, how))
-                if not under_way:
+                while len(running) < CHUNKS_AHEAD * n_workers and (chunk := list(islice(stream, CHUNK))):
+                    running.append(pool.submit(_parse_chunk, chunk, options))
+                if not running:
                     return
-                parsed, notes = under_way.popleft().result()
-                for note in notes:
-                    warnings.warn(note, stacklevel=2)
+                parsed, messages = running.popleft().result()
+                for message in messages:
+                    warnings.warn(message, stacklevel=2)
                 yield from parsed
         except BrokenProcessPool as error:
-            raise DataError("a worker process ended before its time, perhaps for lack of memory; try fewer") from error
+            raise DataError("a worker process died, perhaps for lack of memory; try fewer --workers") from error
         finally:
-            for future in under_way:
+            for future in running:
                 future.cancel()
 
 
 def _start(directory: Path, precision: Precision) -> None:
+    """Prepare a worker process."""
     global _parser
     import torch
 
     os.environ["OMP_NUM_THREADS"] = "1"
+    allocation.limit_kernel_cache()
     torch.set_num_threads(1)
     _parser = Parser.load(directory, precision=precision)
 
 
-def _parse(sentences: list[Sentence], tags: bool, how: ParseOptions) -> tuple[list[Sentence], list[str]]:
+def _parse_chunk(sentences: list[Sentence], options: ParseOptions) -> tuple[list[Sentence], list[str]]:
+    """The sentences with their trees, and the warnings of the parser."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        parsed = list(_parser.parse(sentences, tags=tags, **how))
-    return parsed, [str(one.message) for one in caught]
+        parsed = list(_parser.parse(sentences, options))
+    return parsed, [str(warning.message) for warning in caught]

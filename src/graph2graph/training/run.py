@@ -103,7 +103,7 @@ def _beginning(request: Request, vocabulary: Vocabulary, sentences: Sequence[Sen
         raise DataError(f"{request.start}: the settings of its data are others: {other.config.data}")
     if unknown := set(vocabulary.labels) - set(other.vocabulary.labels):
         raise DataError(f"{request.start}: it has no label {min(unknown)}, which is in {request.train}")
-    return Parser.grown(config, other)
+    return Parser.start_from(other, config)
 
 
 def _finish(request: Request, asked: dict[str, Any], trainer: Trainer, sentences: Sequence[Sentence]) -> str:

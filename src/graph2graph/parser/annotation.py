@@ -1,0 +1,64 @@
+"""Between sentences and decoders: arcs that a sentence gives go in; trees and probabilities come out."""
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from graph2graph.arrays import IntArray
+from graph2graph.decoding.greedy import Decisions, Given
+from graph2graph.errors import DataError
+from graph2graph.parser.vocabulary import Vocabulary
+from graph2graph.transition import constraints
+from graph2graph.transition.state import NO_NODE, ROOT
+from graph2graph.transition.states import arcs_of
+from graph2graph.treebank.conllu import Sentence
+
+
+def given_arcs(sentence: Sentence, vocabulary: Vocabulary) -> Given:
+    """The heads and labels that a sentence has.
+
+    A label without a head constrains too: the root's label makes a word the root, any other makes it depend on a word.
+    """
+    heads = [NO_NODE]
+    for head, deprel in zip(sentence.heads, sentence.deprels, strict=True):
+        if head is not None:
+            heads.append(head)
+        elif deprel == "_":
+            heads.append(NO_NODE)
+        else:
+            heads.append(ROOT if deprel == vocabulary.root_label else constraints.NOT_ROOT)
+    try:
+        constraints.check(heads)
+    except DataError as error:
+        raise DataError(f"sentence {sentence.sent_id or sentence.text}: no tree has these arcs: {error}") from error
+    labels = [NO_NODE, *(vocabulary.label_ids.get(deprel, NO_NODE) for deprel in sentence.deprels)]
+    return Given(np.array(heads), np.array(labels))
+
+
+def with_tree(
+    sentence: Sentence, heads: IntArray, labels: IntArray, vocabulary: Vocabulary, *, keep_labels: bool = False
+) -> Sentence:
+    """The sentence with the heads and label numbers of nodes 0..n; entries after the last word are ignored.
+
+    With `keep_labels` a label of the sentence stays, known to the model or not.
+    """
+    words = slice(1, len(sentence) + 1)
+    deprels = [vocabulary.labels[label] for label in labels[words].tolist()]
+    if keep_labels:
+        deprels = [new if old == "_" else old for new, old in zip(deprels, sentence.deprels, strict=True)]
+    return sentence.with_tree(heads[words].tolist(), deprels)
+
+
+def with_probabilities(sentences: Iterable[Sentence], decisions: Sequence[Decisions]) -> list[Sentence]:
+    """The sentences of a batch with ArcP and LabelP in MISC: the probabilities of each arc and of its label."""
+    found: dict[tuple[int, int], dict[str, str]] = {}
+    for step in decisions:
+        positions, _, dependents = arcs_of(step.actions, step.focus)
+        rows, actions = step.rows[positions].tolist(), step.actions[positions]
+        arc_p, label_p = step.action_p[positions, actions], step.label_p[positions]
+        for row, word, of_arc, of_label in zip(rows, dependents.tolist(), arc_p, label_p, strict=True):
+            found[row, word] = {"ArcP": f"{of_arc:.4f}", "LabelP": f"{of_label:.4f}"}
+    return [
+        sentence.with_misc([found[row, word] for word in range(1, len(sentence) + 1)])
+        for row, sentence in enumerate(sentences)
+    ]

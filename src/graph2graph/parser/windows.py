@@ -1,0 +1,68 @@
+"""Parsing a stream of sentences in windows.
+
+Sentences of similar length in a window share batches, so that little of a batch is padding. Trees leave in the order in which
+the sentences came.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
+from typing import TypeVar
+
+from graph2graph.models.features import Features
+from graph2graph.parser import allocation
+from graph2graph.treebank.conllu import Sentence
+
+WINDOW = 1024  # sentences
+
+T = TypeVar("T")
+DecodeBatch = Callable[[list[Sentence], list[Features]], Iterable[T]]
+
+
+class Windows:
+    """Cuts streams of sentences into windows, and returns freed memory to the system once in a window's worth of sentences."""
+
+    def __init__(self) -> None:
+        self._n_since_return = 0  # sentences, over all streams
+
+    def decode(
+        self,
+        sentences: Iterable[Sentence],
+        featurize: Callable[[Sentence], Features],
+        decode_batch: DecodeBatch[T],
+        *,
+        batch_pieces: int,
+    ) -> Iterator[T]:
+        """The result of each sentence, in order; batches hold up to `batch_pieces` pieces, padding counted."""
+        stream = iter(sentences)
+        is_long = False  # a long stream also returns the memory of its last window, which may not be full
+        while window := list(islice(stream, WINDOW)):
+            features = [featurize(sentence) for sentence in window]
+            results: dict[int, T] = {}
+            for batch in batches([feature.n_pieces for feature in features], batch_pieces):
+                found = decode_batch([window[index] for index in batch], [features[index] for index in batch])
+                results |= zip(batch, found, strict=True)
+            is_long |= len(window) == WINDOW
+            self._return_memory(len(window), now=is_long)
+            yield from (results[index] for index in range(len(window)))
+
+    def _return_memory(self, n_sentences: int, *, now: bool) -> None:
+        self._n_since_return += n_sentences
+        if now or self._n_since_return >= WINDOW:
+            self._n_since_return = 0
+            allocation.return_freed()
+
+
+def batches(lengths: Sequence[int], budget: int) -> Iterator[list[int]]:
+    """Indices of items of similar length; a batch, padded to its longest, keeps to the budget or holds a single item.
+
+    >>> list(batches([7, 2, 3, 2], budget=6))
+    [[1, 3], [2], [0]]
+    """
+    batch: list[int] = []
+    for index in sorted(range(len(lengths)), key=lengths.__getitem__):  # so each is the longest yet
+        if batch and lengths[index] * (len(batch) + 1) > budget:
+            yield batch
+            batch = []
+        batch.append(index)
+    if batch:
+        yield batch
