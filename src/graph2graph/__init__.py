@@ -1,17 +1,44 @@
-"""graph2graph: the Graph2Graph Transformer dependency parser."""
+"""graph2graph: the Graph2Graph Transformer dependency parser.
 
-import os
+>>> import graph2graph
+>>> nlp = graph2graph.load()  # doctest: +SKIP
+>>> print(nlp("The dog barks.").to_conllu())  # doctest: +SKIP
+
+The names below are the public API. Each is imported when it is first used: `import graph2graph` is quick and loads no torch.
+"""
+
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from graph2graph.encoder.precision import Precision
-    from graph2graph.parser.pipeline import Pipeline
+    from graph2graph.decoding.options import ParseOptions, TagSource
+    from graph2graph.errors import DataError
+    from graph2graph.parser.parser import Parser
+    from graph2graph.parser.pipeline import Pipeline, load
+    from graph2graph.treebank.document import Document
 
 __version__ = "0.1.0"
+__all__ = ["DataError", "Document", "ParseOptions", "Parser", "Pipeline", "TagSource", "__version__", "load"]
+
+_MODULES = {
+    "DataError": "errors",
+    "Document": "treebank.document",
+    "ParseOptions": "decoding.options",
+    "Parser": "parser.parser",
+    "Pipeline": "parser.pipeline",
+    "TagSource": "decoding.options",
+    "load": "parser.pipeline",
+}
 
 
-def load(model: "str | os.PathLike[str]" = "en", *, precision: "Precision" = "fp32") -> "Pipeline":
-    """The pipeline in a model directory, or the shipped or downloaded one of a name: `graph2graph.load()("The dog barks.")`."""
-    from graph2graph.parser.pipeline import Pipeline  # torch comes with it, and most of the package does without
+def __getattr__(name: str) -> object:
+    """Import a public name on first use."""
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+    globals()[name] = value  # so that this function is not called for it again
+    return value
 
-    return Pipeline.load(model, precision=precision)
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

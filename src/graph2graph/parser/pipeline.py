@@ -195,6 +195,11 @@ class Pipeline:
         return parse(self.directory, sentences, workers, options=options, precision=self.precision)
 
 
+def load(model: str | os.PathLike[str] = catalogue.DEFAULT, *, precision: Precision = "fp32") -> Pipeline:
+    """The pipeline in a model directory, or of a shipped or downloaded model by name: `load()("The dog barks.")`."""
+    return Pipeline.load(model, precision=precision)
+
+
 def grafted(sentence: Sentence, tree: Sentence) -> Sentence:
     """A sentence with the tree and MISC of another one that has the same words."""
     return sentence.with_tree(tree.heads, tree.deprels).with_columns({conllu.MISC: tree.column(conllu.MISC)})

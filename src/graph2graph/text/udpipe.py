@@ -15,17 +15,17 @@ import re
 import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from multiprocessing.connection import wait
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import IO, Any
+from typing import Any
 
 from ufal import udpipe
 
 from graph2graph.errors import DataError
+from graph2graph.files import write_bytes, write_text, writing
 from graph2graph.treebank import conllu
 from graph2graph.treebank.conllu import Sentence
 
@@ -263,8 +263,12 @@ def train(
     appears when it is complete.
     """
     chosen, none = options or TextOptions(), udpipe.Trainer.NONE
+    try:
+        Path(target).parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise DataError(f"{target}: {error.strerror or error}") from error
     # opened now: if we may not write there, it is known before the long wait
-    with _appearing(Path(target)) as file, TemporaryDirectory() as directory:
+    with writing(target) as file, TemporaryDirectory() as directory:
         tokenizer, tagger = Path(directory) / "tokenizer", Path(directory) / "tagger"
         jobs = (chosen.tokenizer(), none, tokenizer), (none, chosen.tagger(), tagger)
         _at_once([partial(_learn_apart, train, dev, *job) for job in jobs])
@@ -296,9 +300,9 @@ def _learn_apart(train: Source, dev: Source | None, tokenizer: str, tagger: str,
     """Learn in a process of its own, into a file; if that fails, another one says why."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # Python would not see Ctrl-C until UDPipe comes back
     try:
-        target.write_bytes(_learn(train, dev, tokenizer, tagger))
+        write_bytes(target, _learn(train, dev, tokenizer, tagger))
     except DataError as error:
-        target.with_suffix(".error").write_text(str(error))
+        write_text(target.with_suffix(".error"), str(error))
         sys.exit(1)
 
 
@@ -312,22 +316,6 @@ def _learn(train: Source, dev: Source | None, tokenizer: str, tagger: str) -> by
     if error.occurred():
         raise DataError(f"{train}: UDPipe cannot learn from this: {error.message.strip()}")
     return content
-
-
-@contextmanager
-def _appearing(path: Path) -> Iterator[IO[bytes]]:
-    """A file to write, which takes its name when all is there."""
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            with part.open("wb") as file:
-                yield file
-            os.replace(part, path)
-        finally:
-            part.unlink(missing_ok=True)
-    except OSError as error:
-        raise DataError(f"{path}: {error.strerror or error}") from error
 
 
 def _udpipe_sentences(path: Source) -> Any:
