@@ -22,11 +22,9 @@ def download(
 
     Example: g2g download owner/name && g2g parse --model owner/name --text "The dog barks."
     """
-    from graph2graph.parser.download import download as fetch
-
     _hush()
     is_here = name in catalogue.shipped() or name in catalogue.downloaded()
-    directory = fetch(name, offline=offline, force=force)
+    directory = catalogue.download(name, offline=offline, force=force)
     if is_here and not force:
         typer.echo(f"g2g: {name} is here already; --force fetches it anew", err=True)
     typer.echo(directory)

@@ -46,13 +46,12 @@ def info(
 
 def _essentials(directory: Path) -> dict[str, Any]:
     """What is worth knowing; the weights themselves are not read."""
-    from graph2graph.parser.download import ORIGIN
     from graph2graph.parser.model_directory import read_config
     from graph2graph.parser.vocabulary import Vocabulary
 
     config, vocabulary = read_config(directory), Vocabulary.read(directory / "labels.json")
     encoder, variant = config.model.encoder, variant_of(config.model)
-    card, origin = directory / "README.md", directory / ORIGIN
+    card, origin = directory / "README.md", directory / catalogue.ORIGIN
     return {
         "directory": str(directory),
         "variant": variant.name if variant else "custom",

@@ -1,30 +1,32 @@
-"""Where models are: in a directory of the user's, shipped with the package under a name, or downloaded.
+"""The models on this machine: directories of the user, models shipped with the package, and downloaded ones.
 
-Nothing here touches the network: a model that is on none of these places is fetched by `g2g download` (download.py), and by
-nothing else.
+Only `download` uses the network; loading a model never does.
 """
 
 import os
+import re
 from importlib import resources
 from pathlib import Path
 
 from graph2graph.errors import DataError
 
 DEFAULT = "en"
-NEEDED = ("config.json", "labels.json", "tokenizer.json", "model.safetensors")
-FILES = (*NEEDED, "README.md", "text.udpipe")  # all that a model is; a run leaves more in its directory
-_SLASH = "--"  # stands for that of owner/name in the name of a directory; names on the hub have none
+REQUIRED = ("config.json", "labels.json", "tokenizer.json", "model.safetensors")
+FILES = (*REQUIRED, "README.md", "text.udpipe")  # all files of a model; training leaves others in its directory
+ORIGIN = "origin.json"  # in the directory of a downloaded model: its repository and commit
+_SLASH = "--"  # stands for the slash of owner/name in the name of a directory; names on the hub do not contain it
+_NAME = re.compile(r"(?:[A-Za-z0-9_][\w.-]*/)?[A-Za-z0-9_][\w.-]*", re.ASCII)
 
 
 def home() -> Path:
-    """Where downloaded models are kept: G2G_HOME, or graph2graph in the user's cache."""
+    """The directory of downloaded models: G2G_HOME, or graph2graph in the user's cache."""
     if chosen := os.environ.get("G2G_HOME"):
         return Path(chosen).expanduser()
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "graph2graph"
 
 
-def place_of(name: str) -> Path:
-    """The directory that a downloaded model of this name is in, or will be."""
+def download_path(name: str) -> Path:
+    """The directory of a downloaded model, whether it is there or not."""
     return home() / "models" / name.replace("/", _SLASH)
 
 
@@ -34,27 +36,27 @@ def shipped() -> dict[str, Path]:
 
 
 def downloaded() -> dict[str, Path]:
-    """The models that were downloaded, by name: owner/name, as on the hub."""
+    """The downloaded models, by name: owner/name, as on the hub."""
     return {name.replace(_SLASH, "/"): path for name, path in _models_in(home() / "models").items()}
 
 
 def find(model: str | os.PathLike[str]) -> Path:
-    """The directory of a model: one of the user's, or of a shipped or a downloaded model.
+    """The directory of a model: a directory as it is, else the shipped or downloaded model of that name.
 
-    The user's own goes first, then what is shipped. Of a downloaded model the name alone will do if no other owner has one.
+    For a downloaded model the name without its owner is enough if no other owner has a model of that name.
     """
     path, name = Path(model), os.fspath(model)
     if path.is_dir():
         return path
-    here, fetched = shipped(), downloaded()
-    if name in here or name in fetched:
-        return here.get(name) or fetched[name]
-    namesakes = [full for full in fetched if full.rpartition("/")[2] == name]
+    of_package, of_user = shipped(), downloaded()
+    if name in of_package or name in of_user:
+        return of_package.get(name) or of_user[name]
+    namesakes = [full for full in of_user if full.rpartition("/")[2] == name]
     if len(namesakes) == 1:
-        return fetched[namesakes[0]]
+        return of_user[namesakes[0]]
     if namesakes:
         raise DataError(f"{name}: which one, {' or '.join(namesakes)}?")
-    raise DataError(_not_found(name, list(here), list(fetched)))
+    raise DataError(_not_found(name, list(of_package), list(of_user)))
 
 
 def files(directory: Path) -> list[Path]:
@@ -62,20 +64,41 @@ def files(directory: Path) -> list[Path]:
     return [directory / name for name in FILES if (directory / name).is_file()]
 
 
-def _models_in(place: Path) -> dict[str, Path]:
-    return {path.name: path for path in sorted(place.glob("[!.]*")) if (path / "config.json").is_file()}
+def is_offline() -> bool:
+    """Whether the environment forbids the network."""
+    return os.environ.get("HF_HUB_OFFLINE", "").upper() in ("1", "ON", "YES", "TRUE")
 
 
-def _not_found(name: str, here: list[str], fetched: list[str]) -> str:
+def download(name: str, *, offline: bool = False, force: bool = False) -> Path:
+    """The directory of a model on the hub, `owner/name`, which is downloaded unless it is there or `force` is set.
+
+    With `offline`, or HF_HUB_OFFLINE in the environment, nothing is downloaded. HF_ENDPOINT selects another hub.
+    """
+    if not _NAME.fullmatch(name) or _SLASH in name or ".." in name:
+        raise DataError(f"{name}: not the name of a model on the hub; expected owner/name")
+    present = shipped().get(name) or downloaded().get(name)
+    if present and not force:
+        return present
+    if offline or is_offline():
+        raise DataError(f"{name}: not downloaded, and --offline or HF_HUB_OFFLINE forbids the network")
+    from graph2graph.parser import _hub
+
+    target = download_path(name)
+    _hub.fetch(name, target, force=force)
+    return target
+
+
+def _models_in(directory: Path) -> dict[str, Path]:
+    return {path.name: path for path in sorted(directory.glob("[!.]*")) if (path / "config.json").is_file()}
+
+
+def _not_found(name: str, of_package: list[str], of_user: list[str]) -> str:
     if Path(name).name != name:
-        hint = (
-            f", nor was such a model downloaded: g2g download {name}"
-            if name.count("/") == 1 and name[0] not in "./~"
-            else ""
-        )
+        is_hub_name = name.count("/") == 1 and name[0] not in "./~"
+        hint = f", and no downloaded model of that name: g2g download {name}" if is_hub_name else ""
         return f"{name}: no such model directory{hint}"
-    known = f"shipped: {', '.join(here)}" if here else "none is shipped with this version"
-    known += f"; downloaded: {', '.join(fetched)}" if fetched else ""
+    known = f"shipped: {', '.join(of_package)}" if of_package else "none is shipped with this version"
+    known += f"; downloaded: {', '.join(of_user)}" if of_user else ""
     return (
         f"{name}: no such model ({known}); the directory of a trained model can be given too, "
         "and g2g download gets models from the hub"
