@@ -21,10 +21,11 @@ import torch
 from graph2graph.analysis.tables import Table
 from graph2graph.config import Config
 from graph2graph.parser.parser import Parser, Vocabulary
-from graph2graph.training.examples import StaleWeights, example
-from graph2graph.training.loss import batch_loss, sum_of_weights
+from graph2graph.training.examples import training_examples
+from graph2graph.training.loss import batch_loss
 from graph2graph.training.optimiser import optimiser
 from graph2graph.training.sampling import Sampler
+from graph2graph.training.supervision import supervise, total_weight
 from graph2graph.transition.state import Action
 from graph2graph.treebank import conllu
 from graph2graph.variants import VARIANTS
@@ -54,22 +55,16 @@ def untrained(variant: str, sentences: list[conllu.Sentence], encoder: Path | No
 
 def training_seconds(parser: Parser, sentences: list[conllu.Sentence], at_once: int) -> float:
     """A pass over the sentences, forward, backward and optimiser, some at a time; the first few warm up."""
-    numbers = {label: number for number, label in enumerate(parser.vocabulary.labels)}
     config = parser.config
-    keep = config.model.input == "state"
-    examples = [example(s, parser.featurizer(s), numbers, swap="eager", keep_states=keep) for s in sentences]
-    sampler, stale = Sampler(examples, config.model, config.train), StaleWeights(0.0, 0.0)
+    sampler = Sampler(training_examples(parser, sentences), config.model, config.train)
     model, adam = parser.model.train(), optimiser(parser.model, config.train, pretrained=True)
     for group in adam.param_groups:
         group["lr"] = 0.0  # the weights are wanted as they are
 
     def step(some: list[int]) -> None:
-        drawn = [sampler.draw(number, 0) for number in some]
-        examples, steps = [one.example for one in drawn], [one.steps for one in drawn]
-        total, _ = batch_loss(model, examples, steps, stale=stale)
-        weight = sum_of_weights(model, examples, steps, stale)
+        batch = supervise([sampler.sample(number, 0) for number in some], config.model)
         adam.zero_grad(set_to_none=True)
-        (total / weight).backward()
+        (batch_loss(model, batch).total / total_weight([batch])).backward()
         adam.step()
 
     order = np.argsort(sampler.costs).tolist()

@@ -21,10 +21,11 @@ from torch.profiler import ProfilerActivity, profile
 
 from graph2graph.config import Config
 from graph2graph.parser.parser import Parser, Vocabulary
-from graph2graph.training.examples import StaleWeights, example
-from graph2graph.training.loss import batch_loss, sum_of_weights
+from graph2graph.training.examples import training_examples
+from graph2graph.training.loss import batch_loss
 from graph2graph.training.optimiser import optimiser
 from graph2graph.training.sampling import Sampler
+from graph2graph.training.supervision import StaleWeights, supervise, total_weight
 from graph2graph.treebank import conllu
 from graph2graph.variants import VARIANTS
 from machine import matmul_gflops
@@ -41,10 +42,7 @@ class Steps:
         vocabulary = Vocabulary.of(sentences)
         torch.manual_seed(1)
         self.parser = Parser.create(config, vocabulary, encoder=encoder, forms=(f for s in sentences for f in s.forms))
-        numbers = {label: number for number, label in enumerate(vocabulary.labels)}
-        keep = config.model.input == "state"
-        examples = [example(s, self.parser.featurizer(s), numbers, swap="eager", keep_states=keep) for s in sentences]
-        self.sampler = Sampler(examples, config.model, config.train)
+        self.sampler = Sampler(training_examples(self.parser, sentences), config.model, config.train)
         self.model = self.parser.model.train()
         self.optimiser = optimiser(self.model, config.train, pretrained=encoder is not None)
         self.batches = itertools.cycle(self.sampler.batches(0))
@@ -54,18 +52,15 @@ class Steps:
     def step(self) -> int:
         """One step; the pieces it encoded."""
         batch = next(self.batches)
-        drawn = [self.sampler.draw(int(number), 0) for number in batch]
-        train = self.parser.config.train
-        stale = StaleWeights(train.empty_stale_weight, train.stale_weight)
-        examples, steps = [d.example for d in drawn], [d.steps for d in drawn]
-        total, _ = batch_loss(self.model, examples, steps, stale=stale)
+        samples = [self.sampler.sample(int(number), 0) for number in batch]
+        supervised = supervise(samples, self.model.config, StaleWeights.of(self.parser.config.train))
         self.optimiser.zero_grad(set_to_none=True)
-        (total / sum_of_weights(self.model, examples, steps, stale)).backward()
+        (batch_loss(self.model, supervised).total / total_weight([supervised])).backward()
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
         self.optimiser.step()
         if self.model.config.input == "state":
-            return sum(len(d.steps) * (d.example.features.n_words + 4) for d in drawn)  # CLS, ROOT, two SEP
-        return sum(len(d.steps) * d.example.features.n_pieces for d in drawn)
+            return sum(len(d.steps) * (d.example.features.n_words + 4) for d in samples)  # CLS, ROOT, two SEP
+        return sum(len(d.steps) * d.example.features.n_pieces for d in samples)
 
 
 def product_share(steps: Steps, n_steps: int) -> float:

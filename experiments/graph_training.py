@@ -34,12 +34,10 @@ RUNS_BY_NAME: dict[str, dict[str, Any]] = {
     "sent-e5": SENT | {"encoder": "e5-small", "model.encoder.layers": 12},
     "sent-regular": SENT | REGULAR,
     "k1": GRAPH | {"train.states": 1},
-    "k1-explore": GRAPH | {"train.states": 1, "train.explore": 0.5},
     "k2": GRAPH | {"train.states": 2},
     "k2-stale-0.8": GRAPH | {"train.states": 2, "train.stale_weight": 0.8},
     "k2-regular": GRAPH | REGULAR | {"train.states": 2, "train.stale_weight": 0.8},
     "k1-late": GRAPH | REGULAR | {"train.states": 1, "train.stale_weight": 0.8, "train.empty_epochs": 4},
-    "k2-explore": GRAPH | {"train.states": 2, "train.explore": 0.5},
     "k2-labelled": GRAPH | {"train.states": 2, "model.labelled_relations": True},
     "k4-stale-0.8": GRAPH | {"train.states": 4, "train.stale_weight": 0.8},
 }

@@ -84,7 +84,6 @@ class TrainConfig(_Frozen):
     states: int = Field(4, ge=0)  # encoded for each sentence of a graph or state model; 0 is all, the paper's way
     empty_share: float = Field(0.3, ge=0, le=1)  # with one state a sentence: how often it is that of the empty graph
     empty_epochs: int = Field(0, ge=0)  # at first, in which a graph model of sentences sees the empty graph only
-    explore: float = Field(0.0, ge=0, le=1)  # share of sentences with a state that has the parser's own mistakes
     # of a decision, for each arc that the graph it is taken on lacks; in a state model, for each transition since
     stale_weight: float = Field(0.7, ge=0, le=1)
     empty_stale_weight: float = Field(1.0, ge=0, le=1)  # the same for the empty graph

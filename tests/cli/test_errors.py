@@ -19,8 +19,9 @@ from graph2graph import scoring
 from graph2graph.analysis.error_analysis import Errors, errors, rer
 from graph2graph.config import Config
 from graph2graph.parser.parser import Parser, Vocabulary
-from graph2graph.training.examples import example
-from graph2graph.training.loss import NOT_STALE, batch_loss, sum_of_weights
+from graph2graph.training.examples import Sample, training_examples
+from graph2graph.training.loss import batch_loss
+from graph2graph.training.supervision import supervise, total_weight
 from graph2graph.treebank import conllu
 from graph2graph.treebank.conllu import Sentence
 from graph2graph.variants import VARIANTS
@@ -147,15 +148,12 @@ def _quick_parser(sentences: list[Sentence]) -> Parser:
     vocabulary = Vocabulary.of(sentences)
     torch.manual_seed(0)
     parser = Parser.create(config, vocabulary, forms=(form for one in sentences for form in one.forms))
-    numbers = {label: number for number, label in enumerate(vocabulary.labels)}
-    examples = [example(s, parser.featurizer(s), numbers, swap="eager", keep_states=False) for s in sentences]
+    start = np.zeros(1, dtype=np.int64)
+    batch = supervise([Sample(one, start) for one in training_examples(parser, sentences)], config.model)
     optimiser = torch.optim.Adam(parser.model.parameters(), lr=3e-3)
-    steps = [np.zeros(1, dtype=np.int64)] * len(examples)
-    weight = sum_of_weights(parser.model, examples, steps, NOT_STALE)
     for _ in range(25):
-        total, _ = batch_loss(parser.model, examples, steps)
         optimiser.zero_grad()
-        (total / weight).backward()  # type: ignore[no-untyped-call]
+        (batch_loss(parser.model, batch).total / total_weight([batch])).backward()  # type: ignore[no-untyped-call]
         optimiser.step()
     return parser
 

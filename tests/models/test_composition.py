@@ -16,7 +16,7 @@ from graph2graph.models.composition import Composition
 from graph2graph.models.history import START
 from graph2graph.models.step_state import Memory
 from graph2graph.parser.parser import Parser, Vocabulary
-from graph2graph.training.examples import Example, example
+from graph2graph.training.examples import Example, Sample, training_examples
 from graph2graph.training.loss import _composed
 from graph2graph.transition.state import Action
 from graph2graph.transition.states import States
@@ -111,8 +111,8 @@ def gold(parser: Parser, heads: list[int], rng: np.random.Generator) -> Example:
         tag = ("NOUN", "VERB", "_")[rng.integers(3)]
         lines.append(f"{word}\t{FORMS[rng.integers(len(FORMS))]}\t_\t{tag}\t_\t_\t{head}\t{label}\t_\t_\n")
     [sentence] = conllu.read(io.StringIO("".join(lines) + "\n"))
-    numbers = {label: i for i, label in enumerate(LABELS)}
-    return example(sentence, parser.featurizer(sentence), numbers, swap="eager", keep_states=True)
+    [example] = training_examples(parser, [sentence])
+    return example
 
 
 def decoded(parser: Parser, examples: list[Example]) -> tuple[list[list[Tensor]], list[list[Tensor]]]:
@@ -153,8 +153,8 @@ def test_composition_follows_the_list_of_cases(skip: bool, forest: list[list[int
         for row, one in zip(vectors, examples, strict=True)
     ]
 
-    every_step = [np.arange(one.n_steps) for one in examples]
-    trained = iter(_composed(parser.model, examples, vectors, every_step))
+    every_step = [Sample(one, np.arange(one.n_steps)) for one in examples]
+    trained = iter(_composed(parser.model, every_step, vectors))
     in_decoding, _ = decoded(parser, examples)
     for one, by_step, step_by_step in zip(examples, wanted, in_decoding, strict=True):
         for step, by_hand in enumerate(by_step):
@@ -162,9 +162,9 @@ def test_composition_follows_the_list_of_cases(skip: bool, forest: list[list[int
             torch.testing.assert_close(step_by_step[step], by_hand, **CLOSE)
 
     # a few steps of each sentence, in any order, are the same as all of them
-    some = [rng.permutation(one.n_steps)[: 1 + rng.integers(3)] for one in examples]
-    chosen = iter(_composed(parser.model, examples, vectors, some))
-    for one, steps, by_step in zip(examples, some, wanted, strict=True):
+    some = [Sample(one, rng.permutation(one.n_steps)[: 1 + rng.integers(3)]) for one in examples]
+    chosen = iter(_composed(parser.model, some, vectors))
+    for (one, steps), by_step in zip(some, wanted, strict=True):
         for step in steps:
             torch.testing.assert_close(next(chosen)[: one.features.n_words + 1], by_step[step], **CLOSE)
 
@@ -175,7 +175,7 @@ def test_deleted_words_keep_their_last_vector() -> None:
     parser = PARSERS[True]
     one = gold(parser, [2, 0, 2], np.random.default_rng(1))
     vectors = parser.model.node_vectors([one.features])
-    steps = _composed(parser.model, [one], vectors, [np.arange(6)])
+    steps = _composed(parser.model, [Sample(one, np.arange(6))], vectors)
     assert torch.equal(steps[0], vectors[0])
     changed = [(steps[step] != steps[step - 1]).any(dim=1).tolist() for step in range(1, 6)]
     assert changed == [

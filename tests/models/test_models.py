@@ -25,8 +25,9 @@ from graph2graph.models.features import OUTSIDE, Features
 from graph2graph.models.inputs import sentence_input, state_input
 from graph2graph.models.parser_model import Encodings, ParserModel
 from graph2graph.parser.parser import Parser, Vocabulary
-from graph2graph.training.examples import Example, StaleWeights, example
-from graph2graph.training.loss import NOT_STALE, batch_loss, decisions_of, sum_of_weights
+from graph2graph.training.examples import Example, Sample, training_examples
+from graph2graph.training.loss import batch_loss
+from graph2graph.training.supervision import StaleWeights, supervise, total_weight
 from graph2graph.transition.state import NO_NODE, Action, State
 from graph2graph.transition.states import States
 from graph2graph.treebank import conllu
@@ -36,7 +37,6 @@ from graph2graph.variants import VARIANTS
 pytestmark = pytest.mark.usefixtures("one_thread")
 TOY = list(conllu.read(Path(__file__).parents[1] / "data" / "toy.conllu"))
 VOCABULARY = Vocabulary.of(TOY)
-NUMBERS = {label: number for number, label in enumerate(VOCABULARY.labels)}
 
 MODELS: dict[str, dict[str, Any]] = {
     **{name: variant.model for name, variant in VARIANTS.items()},
@@ -73,9 +73,8 @@ def calm(name: str, **encoder: Any) -> Parser:
     return parser
 
 
-def gold(parser: Parser, sentences: Sequence[Sentence]) -> list[Example]:
-    keep = parser.config.model.input == "state"
-    return [example(one, parser.featurizer(one), NUMBERS, swap="eager", keep_states=keep) for one in sentences]
+def every_state(examples: Sequence[Example]) -> list[Sample]:
+    return [Sample(one, np.arange(one.n_steps)) for one in examples]
 
 
 def trees(sentences: Sequence[Sentence]) -> list[tuple[list[int], list[str]]]:
@@ -90,13 +89,12 @@ def unparsed(sentence: Sentence) -> Sentence:
 
 def train(parser: Parser, *, rate: float, at_most: int) -> None:
     """Train on the toy treebank until it is parsed without an error."""
-    examples = gold(parser, TOY)
-    steps = [np.arange(one.n_steps) for one in examples]
+    batch = supervise(every_state(training_examples(parser, TOY)), parser.config.model)
     optimiser = torch.optim.Adam([one for one in parser.model.parameters() if one.requires_grad], lr=rate)
-    weight = sum_of_weights(parser.model, examples, steps, NOT_STALE)
+    weight = total_weight([batch])
     for step in range(1, at_most + 1):
         parser.model.train()
-        loss, _ = batch_loss(parser.model, examples, steps)
+        loss = batch_loss(parser.model, batch).total
         optimiser.zero_grad()
         (loss / weight).backward()  # type: ignore[no-untyped-call]
         optimiser.step()
@@ -162,12 +160,12 @@ def test_what_senttr_cannot_tell_apart() -> None:
     text = "I saw a dog yesterday that barked"
     [sentence] = conllu.read(io.StringIO(_unparsed_text(text.split())))
     sentence = sentence.with_tree([2, 0, 4, 2, 2, 7, 4], ["nsubj", "root", "det", "obj", "advmod", "nsubj", "conj"])
-    [one] = gold(tiny("sent"), [sentence])
+    [one] = training_examples(tiny("sent"), [sentence])
     wanted: dict[tuple[int, ...], set[int]] = {}
     for focus, action in zip(one.focus.tolist(), one.actions.tolist(), strict=True):
         wanted.setdefault(tuple(focus), set()).add(action)
     assert wanted[2, 4, 5] == {Action.SHIFT, Action.RIGHT_ARC}
-    for toy in gold(tiny("sent"), TOY):  # the toy treebank has no such tree: every variant can learn it
+    for toy in training_examples(tiny("sent"), TOY):  # the toy treebank has no such tree: every variant can learn it
         pairs = {(*focus, action) for focus, action in zip(toy.focus.tolist(), toy.actions.tolist(), strict=True)}
         assert len(pairs) == len({pair[:3] for pair in pairs})
 
@@ -231,12 +229,12 @@ class Recorder:
 
             return scored
 
-        steps = [np.arange(one.n_steps) for one in self.examples]
+        batch = supervise(every_state(self.examples), self.model.config)
         with mock.patch.multiple(self.model, action_scores=kept(score_actions), label_scores=kept(score_labels)):
-            batch_loss(self.model, self.examples, steps)
+            batch_loss(self.model, batch)
         action_scores, label_scores = found
-        decisions = decisions_of(self.model, self.examples, steps)
-        encoded_at = np.concatenate(steps)[decisions.encoded]
+        decisions = batch.decisions
+        encoded_at = np.concatenate([sample.steps for sample in batch.samples])[decisions.encoded]
         once = self.model.config.input == "sentence" and not self.model.config.graph_input
         arc_rows = iter(label_scores)
         for row, (number, step, at) in enumerate(zip(decisions.sentences, decisions.steps, encoded_at, strict=True)):
@@ -251,7 +249,7 @@ class Recorder:
 @pytest.mark.parametrize("name", MODELS)
 def test_training_sees_what_decoding_sees(name: str, max_positions: int) -> None:
     parser = wild(name, max_positions=max_positions)
-    examples = gold(parser, TOY)
+    examples = training_examples(parser, TOY)
     taught, decoded = Recorder(parser, examples), Recorder(parser, examples)
     taught.teach()
     states = decoded.decode()
@@ -270,11 +268,11 @@ def test_training_sees_what_decoding_sees(name: str, max_positions: int) -> None
 def test_a_state_model_leaves_out_only_what_nobody_reads(name: str, ahead: float) -> None:
     """Loss and gradient are those of encoding every token to the end."""
     parser = wild(name)
-    examples = gold(parser, TOY)
-    steps = [np.arange(one.n_steps) for one in examples]
+    samples = every_state(training_examples(parser, TOY))
+    batch = supervise(samples, parser.config.model, StaleWeights(0.0, ahead))
 
     def gradients() -> list[Tensor]:
-        total, _ = batch_loss(parser.model, examples, steps, stale=StaleWeights(0.0, ahead))
+        total = batch_loss(parser.model, batch).total
         return [total, *torch.autograd.grad(total, list(parser.model.parameters()), materialize_grads=True)]
 
     found = gradients()
@@ -494,7 +492,7 @@ def test_a_state_keeps_what_is_near(data: st.DataObject, n_words: int, max_posit
 def test_only_the_windows_with_the_new_arc_are_encoded_again() -> None:
     """And that makes no difference to the scores."""
     parser = wild("sent-g2g", max_positions=8)
-    examples = gold(parser, TOY)
+    examples = training_examples(parser, TOY)
     assert sum(one.features.is_long for one in examples) >= 3
     quick, slow = Recorder(parser, examples), Recorder(parser, examples)
     encode, lengths = parser.model.encoder.encode, []

@@ -20,8 +20,9 @@ from graph2graph.encoder.layout import Graph, Layout
 from graph2graph.encoder.pieces import Pieces
 from graph2graph.models.parser_model import ParserModel, encoder_config
 from graph2graph.parser.parser import Parser, Vocabulary
-from graph2graph.training.examples import Example, example
+from graph2graph.training.examples import Example, Sample, training_examples
 from graph2graph.training.loss import batch_loss
+from graph2graph.training.supervision import supervise
 from graph2graph.transition.state import Action
 from graph2graph.treebank import conllu
 from graph2graph.variants import VARIANTS
@@ -531,8 +532,7 @@ def test_step_by_step(case: str) -> None:
     variant, text, pieces, table, fields = CASES[case]
     [sentence] = conllu.read(io.StringIO(text))
     parser = unit_parser(variant, sentence, pieces, **fields)
-    numbers = {label: i for i, label in enumerate(parser.vocabulary.labels)}
-    gold = example(sentence, parser.featurizer(sentence), numbers, swap="eager", keep_states=variant == "state-g2g")
+    [gold] = training_examples(parser, [sentence])
 
     taken = [
         " ".join([Action(action).title, *([parser.vocabulary.labels[label]] if label >= 0 else [])])
@@ -542,7 +542,8 @@ def test_step_by_step(case: str) -> None:
 
     expected = [plain(step) for step in table]
     for step, wanted in enumerate(expected):
-        assert spied(parser, lambda step=step: batch_loss(parser.model, [gold], [np.array([step])])) == [wanted]
+        batch = supervise([Sample(gold, np.array([step]))], parser.config.model)
+        assert spied(parser, lambda batch=batch: batch_loss(parser.model, batch)) == [wanted]
 
     # SentTr+G2GTr reads again only what has changed: at the start, and after each arc but the last.
     after_arcs = [step for step in range(1, gold.n_steps) if gold.labels[step - 1] >= 0]

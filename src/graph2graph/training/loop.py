@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from graph2graph import scoring
 from graph2graph.arrays import IntArray
@@ -25,20 +25,20 @@ from graph2graph.errors import DataError
 from graph2graph.models.parser_model import ParserModel
 from graph2graph.parser.parser import Parser
 from graph2graph.training import checkpoint
-from graph2graph.training.examples import Example, StaleWeights
-from graph2graph.training.exploration import with_detours
-from graph2graph.training.loss import KINDS, batch_loss, encoded, sum_of_weights
+from graph2graph.training.examples import Example
+from graph2graph.training.loss import BatchLoss, batch_loss, encode_only
 from graph2graph.training.metrics import Metrics
 from graph2graph.training.optimiser import optimiser, set_rate
 from graph2graph.training.plan import QUICK, Plan, plan, timed
 from graph2graph.training.processes import Processes
-from graph2graph.training.sampling import Sampler, portions
+from graph2graph.training.sampling import Sampler, chunks
+from graph2graph.training.supervision import Batch, GraphKind, StaleWeights, supervise, total_weight
 from graph2graph.treebank.conllu import Sentence
 
 LOG_EVERY = 20  # steps
 DRAW_EVERY = 60  # seconds
 PACE_EVERY = 50  # steps
-PORTION = 2  # budgets of a batch that are encoded at once, at most
+CHUNK_BUDGETS = 2  # a chunk of a batch encodes at most this many times `batch_pieces`
 BEHIND, AHEAD = 0.95, 1.15  # with time for less or more than these shares of the steps left, they are planned anew
 
 
@@ -49,21 +49,15 @@ class TeacherForcing(nn.Module):
         super().__init__()
         self.model, self.config = model, config
 
-    def forward(self, examples: Sequence[Example], steps: Sequence[IntArray]) -> tuple[Tensor, Tensor]:
-        """Sum of losses, and its parts by the kind of graph."""
-        stale, precision = stale_weights(self.config), self.precision()
-        return batch_loss(self.model, examples, steps, stale=stale, tag_loss=self.config.tag_loss, precision=precision)
+    def forward(self, batch: Batch) -> BatchLoss:
+        """The loss of a batch or of a chunk of one."""
+        return batch_loss(self.model, batch, tag_loss=self.config.tag_loss, precision=self.precision())
 
     def precision(self) -> AbstractContextManager[Any]:
         """What the encoder computes in."""
         if self.config.precision == "fp32":
             return nullcontext()
         return torch.autocast(self.model.device.type, dtype=torch.bfloat16)
-
-
-def stale_weights(config: TrainConfig) -> StaleWeights:
-    """What decisions on stale encodings count."""
-    return StaleWeights(config.empty_stale_weight, config.stale_weight)
 
 
 class Observer(Protocol):
@@ -103,9 +97,7 @@ class Trainer:
         self.optimiser = optimiser(self.model, self.config, pretrained=pretrained)
         self.loss = TeacherForcing(self.model, self.config)
         self.module = processes.wrap(self.loss)
-        self.loss_kinds = np.zeros(
-            len(KINDS)
-        )  # what came from each kind of graph, over all steps; and the pieces encoded
+        self.loss_kinds = np.zeros(len(GraphKind))  # over all steps
         self.pieces = 0
         self.begin = time.monotonic() if started is None else started  # earlier sittings are counted in
         self.step = self.epoch = self.batch = 0  # the next batch is `batch` of `epoch`
@@ -156,7 +148,7 @@ class Trainer:
     def loss_shares(self) -> dict[str, float]:
         """The share of the loss, over all steps, that came from decisions on empty, exact and stale graphs."""
         whole = float(self.loss_kinds.sum()) or 1.0
-        return {kind: round(float(value) / whole, 4) for kind, value in zip(KINDS, self.loss_kinds, strict=True)}
+        return {kind.name.lower(): round(float(self.loss_kinds[kind]) / whole, 4) for kind in GraphKind}
 
     @property
     def epochs_done(self) -> float:
@@ -188,27 +180,25 @@ class Trainer:
         """One step on this process's share of a batch; return the mean loss of a decision over all shares."""
         share = batch[self.processes.rank :: self.processes.count]
         is_empty = len(share) == 0  # it must take part all the same
-        drawn = [
-            self.sampler.draw(int(n), self.epoch if epoch is None else epoch)
+        samples = [
+            self.sampler.sample(int(n), self.epoch if epoch is None else epoch)
             for n in (batch[:1] if is_empty else share)
         ]
         dropout.seed([self.config.seed, self.step, self.processes.rank])
-        with self.loss.precision():
-            examples, steps = with_detours(self.model, drawn)
         self.pieces += 0 if is_empty else int(self.sampler.costs[share].sum())
-        weight = 0.0 if is_empty else sum_of_weights(self.model, examples, steps, stale_weights(self.config))
-        whole = self.processes.total(weight)
+        # a batch is over its budget if one of its sentences is, as one with all its states may be
+        budget, stale = CHUNK_BUDGETS * self.config.batch_pieces, StaleWeights.of(self.config)
+        parts = [supervise(chunk, self.model.config, stale) for chunk in chunks(samples, self.model.config, budget)]
+        whole = self.processes.total(0.0 if is_empty else total_weight(parts))
         optimiser.zero_grad(set_to_none=True)
-        # a batch is over its budget when one sentence alone is, as one with all its states may be; memory goes by the portion
-        *first, last = portions(examples, steps, self.model.config, PORTION * self.config.batch_pieces)
         total = 0.0
-        for number, part in enumerate([*first, last]):
-            with nullcontext() if number == len(first) else self.processes.alone(self.module):
-                loss, kinds = self.module(*part)
-                (loss * (0 if is_empty else self.processes.count / whole)).backward()
+        for number, part in enumerate(parts, 1):
+            with nullcontext() if number == len(parts) else self.processes.alone(self.module):
+                loss = self.module(part)
+                (loss.total * (0 if is_empty else self.processes.count / whole)).backward()
             if not is_empty:
-                total += float(loss.detach())
-                self.loss_kinds += kinds.double().cpu().numpy() / whole
+                total += float(loss.total.detach())
+                self.loss_kinds += loss.by_kind.double().cpu().numpy() / whole
         nn.utils.clip_grad_norm_(self.model.parameters(), self.config.clip)
         optimiser.step()
         mean = self.processes.total(total) / whole
@@ -219,11 +209,10 @@ class Trainer:
     @torch.inference_mode()
     def _encode(self, batch: IntArray) -> None:
         """Encode a batch and learn nothing from it, which is most of what decoding does."""
-        drawn = [self.sampler.draw(int(n), 0) for n in batch]
-        examples, steps = [one.example for one in drawn], [one.steps for one in drawn]
+        samples = [self.sampler.sample(int(n), 0) for n in batch]
         with self.loss.precision():
-            for part in portions(examples, steps, self.model.config, PORTION * self.config.batch_pieces):
-                encoded(self.model, *part)
+            for chunk in chunks(samples, self.model.config, CHUNK_BUDGETS * self.config.batch_pieces):
+                encode_only(self.model, chunk)
 
     def _keep_pace(self, plan: Plan) -> None:
         """If the machine is slower than when it was timed, plan fewer steps: the rate is to come down to 0 in time.

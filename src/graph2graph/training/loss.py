@@ -1,221 +1,158 @@
-"""Teacher forcing: the loss of the gold transitions, all states of a batch at once.
+"""The loss of a batch by teacher forcing: all encoded states at once, with the gold transitions."""
 
-A batch is a list of sentences, each with the steps whose states are to be encoded. An encoded state answers for the decision
-at its own step, and for all later ones too, since whatever they ask about is in it. A graph lacks the arcs added since, a state
-of stack and buffer all transitions since, and each of these makes the decision count less (`StaleWeights`). A decision on the
-graph or in the state as it is counts 1; SentTr, whose encoding is the same at every step, is the case of one encoding at step 0
-that counts 1 for all.
-"""
-
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from graph2graph.arrays import BoolArray, FloatArray, IntArray
+from graph2graph.arrays import BoolArray, IntArray
 from graph2graph.models.features import Features
 from graph2graph.models.parser_model import Encodings, ParserModel
-from graph2graph.training.examples import Example, StaleWeights, joined_states
+from graph2graph.training.examples import Example, Sample, joined_states
+from graph2graph.training.supervision import Batch, GraphKind
 from graph2graph.transition.state import NO_NODE, Action
-from graph2graph.transition.states import States
+from graph2graph.transition.states import arcs_of
 
-MIN_WEIGHT = 0.01  # what counts less is left out
-EMPTY, EXACT, STALE = range(
-    3
-)  # the graph a decision is taken on: none yet, the one that decoding will see, an older one
-MANY = 4  # decisions on a graph, on average, from which on all its words are read
 FULL_PRECISION = nullcontext()
-KINDS = ("empty", "exact", "stale")
-NOT_STALE = StaleWeights(0.0, 0.0)  # each graph answers for its own decisions alone
+READ_ALL_FROM = (
+    4  # decisions a graph, on average, at which computing all output vectors is no slower than only those read
+)
 
 
-@dataclass(frozen=True)
-class Decisions:
-    """The decisions that a batch supervises, D of them."""
+class BatchLoss(NamedTuple):
+    """The weighted sum of the losses of all decisions; a tagger's loss is in the total only."""
 
-    encoded: IntArray  # the encoded state in which each is taken
-    sentences: IntArray
-    steps: IntArray
-    weights: FloatArray
-    kinds: IntArray  # of their graphs
+    total: Tensor
+    by_kind: Tensor  # [3] detached, by GraphKind
 
 
 def batch_loss(
     model: ParserModel,
-    examples: Sequence[Example],
-    steps: Sequence[IntArray],
+    batch: Batch,
     *,
-    stale: StaleWeights = NOT_STALE,
     tag_loss: float = 0.0,
     precision: AbstractContextManager[Any] = FULL_PRECISION,
-) -> tuple[Tensor, Tensor]:
-    """The weighted sum of the losses of all decisions, and its parts from empty, exact and stale graphs, [3].
+) -> BatchLoss:
+    """The loss of a batch, with `tag_loss` times that of the tagger, if the model has one.
 
-    The loss of a decision is the cross entropy of the action among the legal ones, plus that of the label of an arc. A model
-    that predicts tags adds the loss of those, for sentences it sees without them; where CLS does, of the words in question.
-    The encoder computes in the given precision, classifiers and losses in fp32.
+    A decision's loss is the cross entropy of the action among the legal ones, plus that of the label of an arc. The encoder
+    computes in the given precision, the classifiers in fp32.
     """
-    return _loss(model, examples, steps, decisions_of(model, examples, steps, stale), tag_loss, precision)
-
-
-def decisions_of(
-    model: ParserModel, examples: Sequence[Example], steps: Sequence[IntArray], stale: StaleWeights = NOT_STALE
-) -> Decisions:
-    """What the encoded states of a batch answer for."""
-    encoded, sentences, decided, weights, kinds = [], [], [], [], []
-    n_encoded = 0
-    for number, (example, some) in enumerate(zip(examples, steps, strict=True)):
-        if model.config.input == "state":
-            ahead = (
-                stale.other if model.config.output == "tokens" else 0.0
-            )  # CLS is one vector, of this state's decision
-            where, at, weight = _weighty(example.state_weights(some, ahead))
-            staleness = example.state_staleness(some)[where, at]
-        elif model.config.graph_input:
-            where, at, weight = _weighty(example.graph_weights(some, stale))
-            staleness = example.graph_staleness(some)[where, at]
-        else:
-            at = np.arange(example.n_steps)
-            where, weight, staleness = np.zeros_like(at), np.ones(len(at)), np.zeros_like(at)
-        encoded.append(n_encoded + where)
-        sentences.append(np.full(len(at), number))
-        decided.append(at)
-        weights.append(weight)
-        is_empty = model.config.graph_input & example.is_empty_at(some)[where]
-        kinds.append(np.where(is_empty, EMPTY, np.where(staleness == 0, EXACT, STALE)))
-        n_encoded += len(some)
-    arrays = [np.concatenate(parts) for parts in (encoded, sentences, decided)]
-    return Decisions(arrays[0], arrays[1], arrays[2], np.concatenate(weights), np.concatenate(kinds))
-
-
-def sum_of_weights(
-    model: ParserModel, examples: Sequence[Example], steps: Sequence[IntArray], stale: StaleWeights
-) -> float:
-    """What all decisions of a batch count together."""
-    return float(decisions_of(model, examples, steps, stale).weights.sum())
-
-
-def encoded(model: ParserModel, examples: Sequence[Example], steps: Sequence[IntArray]) -> Encodings:
-    """States of sentences as decoding would encode them, but for composition, which it has done before."""
-    states, owners, features = _material(examples, steps)
-    if model.config.input == "state":
-        return model.encode(states, [], vectors=model.node_vectors(features), owners=owners)
-    return model.encode(states, [features[owner] for owner in owners])
-
-
-def _material(examples: Sequence[Example], steps: Sequence[IntArray]) -> tuple[States, IntArray, list[Features]]:
-    """The states to be encoded, the number of the sentence that each belongs to, and the features of the sentences."""
-    owners = np.repeat(np.arange(len(examples)), [len(some) for some in steps])
-    return joined_states(examples, steps), owners, [example.features for example in examples]
-
-
-def _weighty(table: FloatArray) -> tuple[IntArray, IntArray, FloatArray]:
-    """Rows, columns and values of what counts in a table."""
-    rows, columns = (table > MIN_WEIGHT).nonzero()
-    return rows, columns, table[rows, columns]
-
-
-def _loss(
-    model: ParserModel,
-    examples: Sequence[Example],
-    encoded_steps: Sequence[IntArray],
-    decisions: Decisions,
-    tag_loss: float,
-    precision: AbstractContextManager[Any],
-) -> tuple[Tensor, Tensor]:
-    states, owners, features = _material(examples, encoded_steps)
     with precision:
-        if model.config.input == "state":
-            vectors, own = model.node_vectors(features), owners
-            if model.composition is not None:
-                vectors, own = _composed(model, examples, vectors, encoded_steps), np.arange(len(owners))
-            looks_ahead = len(decisions.steps) > len(owners)
-            encodings = model.encode(states, [], vectors=vectors, owners=own, looks_ahead=looks_ahead)
-        else:
-            read = _read(model, examples, decisions, len(owners))
-            looks_ahead = read is None
-            encodings = model.encode(states, [features[owner] for owner in owners], read=read)
-    encodings = model.project(encodings) if looks_ahead else encodings
-
-    def chosen(name: str) -> Tensor:
-        """A field of the examples at the steps decided on."""
-        table = np.concatenate([getattr(example, name) for example in examples])
-        n_steps = np.array([example.n_steps for example in examples])
-        starts = np.cumsum(n_steps) - n_steps
-        return model.tensor(table[starts[decisions.sentences] + decisions.steps])
-
-    past = None
-    if model.history is not None:
-        past = _past(model, examples)[model.tensor(decisions.sentences), model.tensor(decisions.steps)]
-    actions, labels, focus = chosen("actions"), chosen("labels"), chosen("focus")
-    rows = model.tensor(decisions.encoded)
-    scores = model.action_scores(encodings, rows, focus, chosen("legal"), past)
-    losses = F.cross_entropy(scores, actions, reduction="none")
-    arcs = (labels != NO_NODE).nonzero().squeeze(1)
-    is_right = actions[arcs] == Action.RIGHT_ARC
-    label_scores = model.label_scores(
-        encodings, rows[arcs], focus[arcs], is_right, None if past is None else past[arcs]
-    )
-    label_losses = F.cross_entropy(label_scores, labels[arcs], reduction="none")
-    losses = losses.index_add(0, arcs, label_losses)
-    losses = losses * torch.from_numpy(decisions.weights).to(losses)
-    kinds = losses.new_zeros(len(KINDS)).index_add(0, model.tensor(decisions.kinds), losses.detach())
+        encodings, is_shared = _encode(model, batch)
+    if is_shared:
+        encodings = model.project(encodings)
+    losses = _decision_losses(model, batch, encodings)
+    by_kind = losses.new_zeros(len(GraphKind)).index_add(0, model.tensor(batch.decisions.kinds), losses.detach())
     total = losses.sum()
-    if model.tagger is not None and tag_loss and model.config.output == "cls":
-        total = total + tag_loss * _focus_loss(model, examples, encoded_steps, encodings)
-    elif model.tagger is not None and tag_loss:
-        total = total + tag_loss * _tag_loss(model, [examples[owner] for owner in owners.tolist()], encodings)
-    return total, kinds
+    if model.tagger is not None and tag_loss:
+        tags = _focus_tag_loss if model.config.output == "cls" else _tag_loss
+        total = total + tag_loss * tags(model, batch.samples, encodings)
+    return BatchLoss(total, by_kind)
 
 
-def _read(model: ParserModel, examples: Sequence[Example], decisions: Decisions, n_encoded: int) -> BoolArray | None:
-    """The nodes that the decisions read of each encoded graph, [B, m]; None where it is simpler to read all."""
-    if model.tagger is not None or len(decisions.steps) > MANY * n_encoded:
+def encode_only(model: ParserModel, samples: Sequence[Sample]) -> Encodings:
+    """The states as a decoder would encode them, apart from composition."""
+    owners, features = _owners(samples), _features(samples)
+    if model.config.input == "state":
+        return model.encode(joined_states(samples), [], vectors=model.node_vectors(features), owners=owners)
+    return model.encode(joined_states(samples), [features[owner] for owner in owners])
+
+
+def _encode(model: ParserModel, batch: Batch) -> tuple[Encodings, bool]:
+    """The encoded states, and whether vectors are shared by many decisions."""
+    states, owners, features = joined_states(batch.samples), _owners(batch.samples), _features(batch.samples)
+    if model.config.input == "sentence":
+        read = _nodes_read(model, batch)
+        return model.encode(states, [features[owner] for owner in owners], read=read), read is None
+    vectors = model.node_vectors(features)
+    if model.composition is not None:
+        vectors, owners = _composed(model, batch.samples, vectors), np.arange(len(owners))
+    looks_ahead = len(batch.decisions.steps) > len(owners)
+    return model.encode(states, [], vectors=vectors, owners=owners, looks_ahead=looks_ahead), looks_ahead
+
+
+def _owners(samples: Sequence[Sample]) -> IntArray:
+    """The sentence that each encoded state belongs to, [B]."""
+    return np.repeat(np.arange(len(samples)), [len(sample.steps) for sample in samples])
+
+
+def _features(samples: Sequence[Sample]) -> list[Features]:
+    return [sample.example.features for sample in samples]
+
+
+def _nodes_read(model: ParserModel, batch: Batch) -> BoolArray | None:
+    """The nodes of each encoded graph whose vectors some decision reads, [B, m]; None if it is simpler to read all."""
+    decisions = batch.decisions
+    if model.tagger is not None or len(decisions.steps) > READ_ALL_FROM * batch.n_encoded:
         return None
-    width = max(len(example.heads) for example in examples)
-    read = np.zeros((n_encoded, width + 1), dtype=np.bool_)  # the last column is the empty slot, -1
-    for number, example in enumerate(examples):
+    width = max(len(sample.example.heads) for sample in batch.samples)
+    read = np.zeros((batch.n_encoded, width + 1), dtype=np.bool_)  # NO_NODE, -1, marks the last column
+    for number, sample in enumerate(batch.samples):
         own = decisions.sentences == number
-        read[decisions.encoded[own][:, None], example.focus[decisions.steps[own]]] = True
+        read[decisions.encoded[own][:, None], sample.example.focus[decisions.steps[own]]] = True
     return read[:, :-1]
 
 
-def _tag_loss(model: ParserModel, examples: Sequence[Example], encodings: Encodings) -> Tensor:
-    """The cross entropy of the tags of words that are seen without any, over all encoded states."""
+def _decision_losses(model: ParserModel, batch: Batch, encodings: Encodings) -> Tensor:
+    """The weighted loss of each decision, [D]."""
+    decisions, examples = batch.decisions, [sample.example for sample in batch.samples]
+    n_steps = np.array([example.n_steps for example in examples])
+    index = (np.cumsum(n_steps) - n_steps)[decisions.sentences] + decisions.steps
+
+    def at_decisions(of_steps: Iterable[IntArray | BoolArray]) -> Tensor:
+        """Each decision's row of what the examples have for every step."""
+        return model.tensor(np.concatenate(list(of_steps))[index])
+
+    actions, labels = at_decisions(e.actions for e in examples), at_decisions(e.labels for e in examples)
+    focus, legal = at_decisions(e.focus for e in examples), at_decisions(e.legal for e in examples)
+    past = None
+    if model.history is not None:
+        past = _history(model, examples)[model.tensor(decisions.sentences), model.tensor(decisions.steps)]
+    rows = model.tensor(decisions.encoded)
+    scores = model.action_scores(encodings, rows, focus, legal, past)
+    losses = F.cross_entropy(scores, actions, reduction="none")
+    arcs = (labels != NO_NODE).nonzero().squeeze(1)
+    is_right = actions[arcs] == Action.RIGHT_ARC
+    arc_past = None if past is None else past[arcs]
+    label_scores = model.label_scores(encodings, rows[arcs], focus[arcs], is_right, arc_past)
+    losses = losses.index_add(0, arcs, F.cross_entropy(label_scores, labels[arcs], reduction="none"))
+    return losses * torch.from_numpy(decisions.weights).to(losses)
+
+
+def _tag_loss(model: ParserModel, samples: Sequence[Sample], encodings: Encodings) -> Tensor:
+    """The cross entropy of the tags of words whose features have none, over all encoded states."""
     assert model.tagger is not None
-    hidden = [example.tags * (example.features.tags == 0) for example in examples]
+    hidden = [example.tags * (example.features.tags == 0) for example, steps in samples for _ in steps]
     targets = model.tensor(_padded(hidden, 0))  # [B, m]
-    asked = targets > 0
-    vectors = F.embedding(encodings.places[:, : targets.shape[1]][asked], encodings.vectors)
-    return F.cross_entropy(model.tagger(vectors), targets[asked], reduction="sum")
+    is_target = targets > 0
+    vectors = F.embedding(encodings.places[:, : targets.shape[1]][is_target], encodings.vectors)
+    return F.cross_entropy(model.tagger(vectors), targets[is_target], reduction="sum")
 
 
-def _focus_loss(
-    model: ParserModel, examples: Sequence[Example], steps: Sequence[IntArray], encodings: Encodings
-) -> Tensor:
-    """The cross entropy of the tags of s2, s1 and b1, as CLS tells them, over all encoded states; ROOT and none have tag 0."""
+def _focus_tag_loss(model: ParserModel, samples: Sequence[Sample], encodings: Encodings) -> Tensor:
+    """The cross entropy of the tags of s2, s1 and b1, predicted from CLS; ROOT and an empty slot have tag 0."""
     assert model.tagger is not None
-    focus = [example.focus[some] for example, some in zip(examples, steps, strict=True)]
-    tags = [np.where(nodes == NO_NODE, 0, example.tags[nodes]) for example, nodes in zip(examples, focus, strict=True)]
+    focus = [(example, example.focus[steps]) for example, steps in samples]
+    tags = [np.where(nodes == NO_NODE, 0, example.tags[nodes]) for example, nodes in focus]
     targets = model.tensor(np.concatenate(tags))  # [B, 3]
     scores = model.tagger(F.embedding(encodings.cls_places, encodings.vectors)).unflatten(1, (3, -1))  # [B, 3, tags]
     return F.cross_entropy(scores.flatten(0, 1), targets.flatten(), reduction="sum")
 
 
-def _padded(arrays: Sequence[IntArray], fill: int) -> IntArray:
-    """Arrays of different lengths as the rows of one, filled up behind."""
-    padded = np.full((len(arrays), max(len(array) for array in arrays)), fill, dtype=np.int64)
+def _padded(arrays: Sequence[IntArray], padding: int) -> IntArray:
+    """Arrays of different lengths as the rows of one."""
+    padded = np.full((len(arrays), max(len(array) for array in arrays)), padding, dtype=np.int64)
     for row, array in enumerate(arrays):
         padded[row, : len(array)] = array
     return padded
 
 
-def _past(model: ParserModel, examples: Sequence[Example]) -> Tensor:
+def _history(model: ParserModel, examples: Sequence[Example]) -> Tensor:
     """The history before every step, [S, T, w]."""
     assert model.history is not None
     actions = _padded([example.actions for example in examples], 0)
@@ -223,35 +160,32 @@ def _past(model: ParserModel, examples: Sequence[Example]) -> Tensor:
     return model.history.before_each(model.tensor(actions), model.tensor(labels))
 
 
-def _composed(model: ParserModel, examples: Sequence[Example], vectors: Tensor, steps: Sequence[IntArray]) -> Tensor:
+def _composed(model: ParserModel, samples: Sequence[Sample], vectors: Tensor) -> Tensor:
     """The composed vectors of each encoded state, [B, m, w]: one pass over the steps, all sentences together."""
     assert model.composition is not None
     n_sentences, width = vectors.shape[:2]
-    actions = _padded([example.actions for example in examples], Action.SHIFT)
-    labels = _padded([example.labels for example in examples], NO_NODE)
-    focus = [_padded([example.focus[:, slot] for example in examples], NO_NODE) for slot in (0, 1)]
-    is_left = actions == Action.LEFT_ARC
-    heads, dependents = np.where(is_left, focus[1], focus[0]), np.where(is_left, focus[0], focus[1])
-    attached_at = _padded([example.attached_at for example in examples], -1)  # what is not there is never alive
+    actions = _padded([example.actions for example, _ in samples], Action.SHIFT)
+    labels = _padded([example.labels for example, _ in samples], NO_NODE)
+    slots = [_padded([example.focus[:, slot] for example, _ in samples], NO_NODE) for slot in range(3)]
+    focus = np.stack(slots, axis=2)  # [S, T, 3]
+    attached_at = _padded([example.attached_at for example, _ in samples], -1)  # padding is never attachable
     first = np.arange(n_sentences) * width
-    last_needed = np.array([int(some.max()) for some in steps])
+    last_needed = np.array([int(steps.max()) for _, steps in samples])
 
     composed = model.composition.start(vectors)
     at_step: list[Tensor] = [composed.vectors]
     for step in range(int(last_needed.max())):
-        running = last_needed > step
-        arcs = (labels[:, step] != NO_NODE).nonzero()[0]
-        live_rows, live_nodes = ((attached_at > step) & running[:, None]).nonzero()
+        arcs = arcs_of(actions[:, step], focus[:, step])
+        is_running = last_needed > step
+        live_rows, live_nodes = ((attached_at > step) & is_running[:, None]).nonzero()
         composed = model.composition.step(
             composed,
-            heads=model.tensor((first + heads[:, step])[arcs]),
-            dependents=model.tensor((first + dependents[:, step])[arcs]),
-            actions=model.tensor(actions[arcs, step]),
-            labels=model.tensor(labels[arcs, step]),
+            heads=model.tensor(first[arcs.positions] + arcs.heads),
+            dependents=model.tensor(first[arcs.positions] + arcs.dependents),
+            actions=model.tensor(actions[arcs.positions, step]),
+            labels=model.tensor(labels[arcs.positions, step]),
             live=model.tensor(first[live_rows] + live_nodes),
         )
         at_step.append(composed.vectors)
-    rows = [
-        at_step[step].view(n_sentences, width, -1)[sentence] for sentence, some in enumerate(steps) for step in some
-    ]
-    return torch.stack(rows)
+    needed = [(step, row) for row, (_, steps) in enumerate(samples) for step in steps]
+    return torch.stack([at_step[step].view(n_sentences, width, -1)[row] for step, row in needed])

@@ -14,10 +14,11 @@ from graph2graph.encoder import pretrained
 from graph2graph.errors import DataError
 from graph2graph.files import read_json
 from graph2graph.models.parser_model import ParserModel
+from graph2graph.parser.migration import dump_config, parse_config
 from graph2graph.parser.parser import Parser
 from graph2graph.parser.vocabulary import Vocabulary
 from graph2graph.training import card
-from graph2graph.training.examples import example
+from graph2graph.training.examples import training_examples
 from graph2graph.training.loop import Observer, Trainer, write_json
 from graph2graph.training.plan import peak_memory
 from graph2graph.training.processes import Processes
@@ -69,14 +70,9 @@ def run(request: Request, *, processes: Processes, observer: Observer, note: Cal
     if processes.is_first:
         parser.save_settings(output)
         write_json(output / "run.json", {"asked": asked, "command": request.command, "finished": False})
-    numbers = {label: number for number, label in enumerate(vocabulary.labels)}
-    keep_states = config.model.input == "state"
-    examples = [
-        example(s, parser.featurizer(s), numbers, swap=config.data.swap, keep_states=keep_states) for s in sentences
-    ]
     trainer = Trainer(
         parser,
-        examples,
+        training_examples(parser, sentences),
         dev,
         output=output,
         pretrained=is_pretrained,
@@ -148,7 +144,7 @@ def _asked(request: Request, processes: Processes) -> dict[str, Any]:
         "train": [str(request.train), _fingerprint(request.train)],
         "dev": [str(request.dev), _fingerprint(request.dev)],
         "encoder": request.encoder,
-        "settings": request.config.model_dump(mode="json"),
+        "settings": dump_config(request.config),
         "processes": processes.count,
     } | ({"start": str(request.start)} if request.start else {})
 
@@ -176,7 +172,7 @@ def _meant(key: str, value: Any, path: Path) -> Any:
         return value[-1]
     if key == "encoder" and value is not None:
         return Path(value).name
-    return Config.parse(value, str(path)) if key == "settings" else value
+    return parse_config(value, str(path)) if key == "settings" else value
 
 
 def _read(file: Path) -> list[Sentence]:

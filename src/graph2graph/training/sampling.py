@@ -1,52 +1,44 @@
 """Which sentences make a batch, and which of their states are encoded.
 
-All of it follows from the seed, the epoch and the number of the sentence, never from what was drawn before: so a run can go on
-anywhere, and the shares of several processes fit together.
+Everything follows from the seed, the epoch and the sentence's number, never from earlier draws. So a run can be resumed
+anywhere, and processes can share a batch.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
 import numpy as np
 
-from graph2graph.arrays import IntArray
+from graph2graph.arrays import BoolArray, IntArray
 from graph2graph.config import ModelConfig, TrainConfig
 from graph2graph.models.features import Features
-from graph2graph.training.examples import Example
+from graph2graph.training.examples import Example, Sample
 from graph2graph.transition.state import NO_NODE, ROOT
 
 POOL = 50  # batches whose sentences are sorted by length together
 
 
-class Draw(NamedTuple):
-    """A sentence of a batch."""
-
-    example: Example
-    steps: IntArray  # whose states are encoded
-    detour: float | None  # if the last is to be off the gold path: how far down the parser's own way, 0 to 1
-
-
 class Sampler:
-    """The batches of each epoch."""
+    """The batches of each epoch, and what is sampled from each sentence."""
 
     def __init__(self, examples: Sequence[Example], model: ModelConfig, train: TrainConfig, *, mask: int = 0) -> None:
-        self.examples, self.model, self.train, self.mask = examples, model, train, mask  # mask: the piece
-        self.costs = np.array([self._cost(example) for example in examples])  # pieces encoded
+        self.examples, self.model, self.train, self.mask = examples, model, train, mask  # mask: a piece
+        self.costs = np.array([encoded_pieces(one.features, model, train.states) for one in examples])
 
     def batches(self, epoch: int) -> list[IntArray]:
-        """The numbers of the sentences of each batch: of like length, in random order, within the budget of pieces.
+        """Sentence numbers of each batch: of similar length, in random order, within the budget of pieces.
 
-        With `batch_sentences` a batch has so many sentences, whatever they encode: the same ones in every sentence model, so
-        that models which encode one state of a sentence and models which encode all make the same updates.
+        With `batch_sentences` every batch has that many sentences. Then the batches are the same for all sentence models,
+        and models that encode one state a sentence make the same updates as models that encode several.
         """
         rng = np.random.default_rng([self.train.seed, epoch])
         order = rng.permutation(len(self.examples))
-        if self.train.batch_sentences:
-            return self._batches_of_sentences(order, rng)
+        batches = self._by_sentences(order) if self.train.batch_sentences else self._by_pieces(order)
+        return [batches[i] for i in rng.permutation(len(batches))]
+
+    def _by_pieces(self, order: IntArray) -> list[IntArray]:
+        pool_pieces = POOL * self.train.batch_pieces
         filled = np.cumsum(self.costs[order])
-        pools = np.split(
-            order, np.searchsorted(filled, np.arange(1, filled[-1] // self._pool_size + 1) * self._pool_size)
-        )
+        pools = np.split(order, np.searchsorted(filled, np.arange(1, filled[-1] // pool_pieces + 1) * pool_pieces))
         batches: list[IntArray] = []
         for pool in pools:
             if len(pool):
@@ -54,9 +46,9 @@ class Sampler:
                 filled = np.cumsum(self.costs[by_length])
                 number = (filled - self.costs[by_length]) // self.train.batch_pieces
                 batches += np.split(by_length, np.flatnonzero(np.diff(number)) + 1)
-        return [batches[i] for i in rng.permutation(len(batches))]
+        return batches
 
-    def _batches_of_sentences(self, order: IntArray, rng: np.random.Generator) -> list[IntArray]:
+    def _by_sentences(self, order: IntArray) -> list[IntArray]:
         size = self.train.batch_sentences
         lengths = np.array([example.features.n_pieces for example in self.examples])
         batches: list[IntArray] = []
@@ -64,71 +56,57 @@ class Sampler:
             pool = order[start : start + POOL * size]
             by_length = pool[np.argsort(lengths[pool], kind="stable")]
             batches += np.split(by_length, np.arange(size, len(by_length), size))
-        return [batches[i] for i in rng.permutation(len(batches))]
+        return batches
 
-    @property
-    def _pool_size(self) -> int:
-        return POOL * self.train.batch_pieces
-
-    def draw(self, number: int, epoch: int) -> "Draw":
-        """What is learnt from a sentence of a batch; now and then without its tags."""
+    def sample(self, number: int, epoch: int) -> Sample:
+        """A sentence, perhaps with tags or words hidden, and the steps whose states are encoded."""
         rng = np.random.default_rng([self.train.seed, epoch, number])
         example = self.examples[number]
         if rng.random() < self.train.tag_dropout:
             example = example.without_tags()
         if self.train.word_dropout:
-            hidden = rng.random(example.features.n_words + 1) < self.train.word_dropout
+            hidden: BoolArray = rng.random(example.features.n_words + 1) < self.train.word_dropout
             hidden[ROOT] = False
             example = example.masked(hidden, self.mask)
-        steps = self._steps(example, rng, epoch)
-        is_graph_model = self.model.graph_input and self.model.input == "sentence"
-        explores = is_graph_model and epoch >= self.train.empty_epochs and rng.random() < self.train.explore
-        return Draw(example, steps, rng.random() if explores else None)
+        return Sample(example, self._steps(example, rng, epoch))
 
     def _steps(self, example: Example, rng: np.random.Generator, epoch: int) -> IntArray:
-        empty = np.zeros(1, dtype=np.int64)
-        if self.model.input == "sentence" and (not self.model.graph_input or epoch < self.train.empty_epochs):
-            return empty
         if self.model.input == "state":
-            candidates = np.arange(example.n_steps)
-            n_wanted = self.train.states or len(candidates)
-            return np.sort(rng.choice(candidates, min(n_wanted, len(candidates)), replace=False))
-        # the steps at which a sentence model sees a new graph: the empty one, and those after an arc
-        fresh = np.flatnonzero(example.labels[:-1] != NO_NODE) + 1
+            n_states = min(self.train.states or example.n_steps, example.n_steps)
+            return np.sort(rng.choice(np.arange(example.n_steps), n_states, replace=False))
+        empty = np.zeros(1, dtype=np.int64)
+        if not self.model.graph_input or epoch < self.train.empty_epochs:
+            return empty
+        after_arcs = np.flatnonzero(example.labels[:-1] != NO_NODE) + 1  # steps at which the graph is new
         if self.train.states == 1:
-            is_empty = not len(fresh) or rng.random() < self.train.empty_share
-            return empty if is_empty else rng.choice(fresh, 1)
-        n_wanted = self.train.states - 1 if self.train.states else len(fresh)
-        some = rng.choice(fresh, min(n_wanted, len(fresh)), replace=False) if len(fresh) else fresh
-        return np.concatenate([empty, np.sort(some)])
-
-    def _cost(self, example: Example) -> int:
-        """How many pieces a sentence encodes in one step."""
-        return encoded_pieces(example.features, self.model, self.train.states)
+            is_empty = not len(after_arcs) or rng.random() < self.train.empty_share
+            return empty if is_empty else rng.choice(after_arcs, 1)
+        if not len(after_arcs):
+            return empty
+        n_states = min(self.train.states - 1, len(after_arcs)) if self.train.states else len(after_arcs)
+        return np.concatenate([empty, np.sort(rng.choice(after_arcs, n_states, replace=False))])
 
 
-def portions(
-    examples: Sequence[Example], steps: Sequence[IntArray], model: ModelConfig, budget: int
-) -> Iterator[tuple[list[Example], list[IntArray]]]:
-    """The sentences and steps of a batch, in portions within a budget of pieces; the steps of one sentence may be parted."""
-    some: list[tuple[Example, IntArray]] = []
+def chunks(samples: Sequence[Sample], model: ModelConfig, budget: int) -> Iterator[list[Sample]]:
+    """A batch in chunks within a budget of pieces; the steps of one sentence may fall into several."""
+    chunk: list[Sample] = []
     left = budget
-    for example, wanted in zip(examples, steps, strict=True):
+    for example, steps in samples:
         each = encoded_pieces(example.features, model, 1)
-        while len(wanted):
-            n_fitting = min(len(wanted), max(left // each, not some))
+        while len(steps):
+            n_fitting = min(len(steps), max(left // each, not chunk))
             if n_fitting:
-                some.append((example, wanted[:n_fitting]))
+                chunk.append(Sample(example, steps[:n_fitting]))
                 left -= n_fitting * each
-            wanted = wanted[n_fitting:]
-            if len(wanted):
-                yield [one for one, _ in some], [at for _, at in some]
-                some, left = [], budget
-    yield [one for one, _ in some], [at for _, at in some]
+            steps = steps[n_fitting:]
+            if len(steps):
+                yield chunk
+                chunk, left = [], budget
+    yield chunk
 
 
 def encoded_pieces(features: Features, model: ModelConfig, states: int = 0) -> int:
-    """The pieces that are encoded for a sentence: in training, or, with all states, in exact decoding."""
+    """The number of pieces encoded for a sentence: in training, or with all states (0) in exact decoding."""
     n_words = features.n_words
     if model.input == "state":
         return min(states or 2 * n_words, 2 * n_words) * (n_words + 3 + model.graph_input)
