@@ -1,12 +1,15 @@
 """Beam search: the best trees of each sentence and their scores.
 
-The score of a tree is the log probability of the actions and labels that made it. Of the hypotheses of a sentence the best B
-go on at each step, and always the one that greedy decoding would follow: so the best tree never scores below the greedy one,
+The score of a tree is the log probability of the actions and labels that built it. At each step the best hypotheses of a
+sentence are kept, and always the one that greedy decoding would follow. So the best tree never scores below the greedy one,
 and a beam of one is greedy decoding.
+
+Letters in shapes: D hypotheses that are not complete, C candidates for the next step.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -14,35 +17,49 @@ import torch
 from graph2graph.arrays import BoolArray, FloatArray, IntArray
 from graph2graph.config import DecodeConfig
 from graph2graph.decoding.greedy import DEFAULT, Work
-from graph2graph.decoding.reencoding import SentenceSight, StateSight, View, sight_of
+from graph2graph.decoding.reencoding import Reencoder, Scored, reencoder_of
 from graph2graph.models.features import Features
 from graph2graph.models.parser_model import ParserModel
 from graph2graph.transition.state import Action
-from graph2graph.transition.states import States
+from graph2graph.transition.states import States, is_arc
 
-N_LABELS = 3  # of each arc that are tried
+N_LABELS = 3  # tried for each arc
 DONE = -1  # in place of an action: the hypothesis is complete
 
 
 @dataclass(frozen=True)
 class Hypothesis:
-    """A tree, the log probability of the way to it, and its share among the trees that were found."""
+    """A tree that was found for a sentence."""
 
     heads: IntArray  # of nodes 0..n
     labels: IntArray
-    score: float
-    share: float
+    score: float  # the log probability of the actions and labels that built it
+    share: float  # of its probability in that of all trees found for the sentence
 
 
-@dataclass(frozen=True)
-class _Candidates:
-    """What could come next, C of them."""
+class _Beam(NamedTuple):
+    """The hypotheses of all sentences, each a row of the states."""
 
-    parents: IntArray  # the row that each comes from
+    states: States
+    sentences: IntArray  # of each row
+    scores: FloatArray
+    is_greedy: BoolArray  # whether greedy decoding would build this
+
+
+class _Candidates(NamedTuple):
+    """The hypotheses that could come next."""
+
+    parents: IntArray  # [C] the row that each continues
     actions: IntArray
     labels: IntArray
-    totals: FloatArray
-    is_greedy: BoolArray  # whether greedy decoding would go there
+    scores: FloatArray
+    is_greedy: BoolArray
+
+    def take(self, chosen: IntArray | BoolArray) -> "_Candidates":
+        """Some of the candidates."""
+        return _Candidates(
+            self.parents[chosen], self.actions[chosen], self.labels[chosen], self.scores[chosen], self.is_greedy[chosen]
+        )
 
 
 @torch.inference_mode()
@@ -55,89 +72,94 @@ def beam_search(
     work: Work | None = None,
 ) -> list[list[Hypothesis]]:
     """The trees found for each sentence, at most as many as the beam is wide, the best first."""
-    states = States([feature.n_words for feature in features])
-    decode = decode.model_copy(update={"draft_tokens": 0})  # other hypotheses come up at every step
-    sight = sight_of(model, features, states, decode)
-    owners, totals = np.arange(len(features)), np.zeros(len(features))
-    is_greedy: BoolArray = np.ones(len(features), dtype=np.bool_)
-    while not states.is_final.all():
-        found = _expand(model, sight, states, totals, is_greedy)
-        chosen = _best(found, owners[found.parents], beam)
-        parents, actions, labels = found.parents[chosen], found.actions[chosen], found.labels[chosen]
-        owners, totals, is_greedy = owners[parents], found.totals[chosen], found.is_greedy[chosen]
-        states = states.take(parents)
-        sight.take(parents, states)
-        rows = (actions != DONE).nonzero()[0]
-        focus = states.focus_of(rows)
-        states.apply(rows, actions[rows], labels[rows])
-        sight.acted(rows, focus, actions[rows], labels[rows])
+    decode = decode.model_copy(update={"draft_tokens": 0})  # the hypotheses change at every step, which wastes drafts
+    states, n = States([feature.n_words for feature in features]), len(features)
+    kept = _Beam(states, np.arange(n), np.zeros(n), np.ones(n, dtype=np.bool_))
+    reencoder = reencoder_of(model, features, states, decode)
+    while not kept.states.is_final.all():
+        candidates = _expand(kept, reencoder)
+        best = _best(candidates, kept.sentences[candidates.parents], beam)
+        kept = _advance(kept, candidates.take(best), reencoder)
     if work is not None:
-        work.n_encoded += sight.n_encoded
-        work.n_pieces += sight.n_pieces
-    return [_ranked(states, (owners == number).nonzero()[0], totals) for number in range(len(features))]
+        work.add(reencoder)
+    return [_ranked(kept, (kept.sentences == number).nonzero()[0]) for number in range(n)]
 
 
-def _expand(
-    model: ParserModel, sight: StateSight | SentenceSight, states: States, totals: FloatArray, is_greedy: BoolArray
-) -> _Candidates:
-    """Every hypothesis with each legal action, the arcs with their best labels; complete ones as they are."""
-    is_final = states.is_final
+def _advance(kept: _Beam, chosen: _Candidates, reencoder: Reencoder) -> _Beam:
+    """The beam after the chosen continuations."""
+    states = kept.states.take(chosen.parents)
+    reencoder.take(chosen.parents, states)
+    rows = (chosen.actions != DONE).nonzero()[0]
+    focus, actions, labels = states.focus_of(rows), chosen.actions[rows], chosen.labels[rows]
+    states.apply(rows, actions, labels)
+    reencoder.advance(rows, focus, actions, labels)
+    return _Beam(states, kept.sentences[chosen.parents], chosen.scores, chosen.is_greedy)
+
+
+def _expand(kept: _Beam, reencoder: Reencoder) -> _Candidates:
+    """The continuations of all hypotheses: complete ones as they are, the others with each legal action."""
+    is_final = kept.states.is_final
     rows, done = (~is_final).nonzero()[0], is_final.nonzero()[0]
-    focus = states.focus_of(rows)
-    legal = states.legal_in(rows, focus)
-    sight.refresh(rows)
-    view = sight.look(rows, focus, legal)
-    if len(sight.sure(rows, view)) < len(rows):
-        sight.refresh(rows)
-        view = sight.look(rows, focus, legal)
-    action_p = view.scores.double().log_softmax(dim=1).cpu().numpy()
-    best = action_p.argmax(axis=1)
-    parts = [(done, np.full(len(done), DONE), np.zeros_like(done), totals[done], is_greedy[done])]
+    focus = kept.states.focus_of(rows)
+    legal = kept.states.legal_in(rows, focus)
+    scored = _score(reencoder, rows, focus, legal)
+    log_p = scored.actions.double().log_softmax(dim=1).cpu().numpy()  # [D, 4]
+    best = log_p.argmax(axis=1)
+    nothing = np.zeros_like(done)
+    parts = [_Candidates(done, nothing + DONE, nothing, kept.scores[done], kept.is_greedy[done])]
     for action in Action:
-        places = legal[:, action].nonzero()[0]
-        parents, score = rows[places], totals[rows[places]] + action_p[places, action]
-        first = is_greedy[parents] & (best[places] == action)
-        if action in (Action.SHIFT, Action.SWAP):
-            parts.append((parents, np.full(len(places), int(action)), np.zeros_like(places), score, first))
-            continue
-        labels, label_p = _labels(model, view, places, focus, is_right=action == Action.RIGHT_ARC)
-        for rank in range(labels.shape[1]):
-            some = np.isfinite(label_p[:, rank])  # fewer labels than that may be possible
-            total, taken = score + label_p[:, rank], np.full(len(places), int(action))
-            parts.append((parents[some], taken[some], labels[some, rank], total[some], (first & (rank == 0))[some]))
+        decisions = legal[:, action].nonzero()[0]
+        parents = rows[decisions]
+        scores = kept.scores[parents] + log_p[decisions, action]
+        is_greedy = kept.is_greedy[parents] & (best[decisions] == action)
+        actions = np.full(len(decisions), int(action))
+        one = _Candidates(parents, actions, np.zeros_like(decisions), scores, is_greedy)
+        parts += _with_labels(one, scored, decisions, focus, reencoder.model) if is_arc(actions).any() else [one]
     return _Candidates(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
 
 
-def _labels(
-    model: ParserModel, view: View, places: IntArray, focus: IntArray, *, is_right: bool
-) -> tuple[IntArray, FloatArray]:
-    """The best labels of an arc in each of these decisions, and their log probabilities, [D, N_LABELS]."""
-    index = model.tensor(places)
-    direction = torch.full((len(places),), is_right, device=model.device)
-    past = None if view.past is None else view.past[index]
-    scores = model.label_scores(view.encodings, view.encoded[index], model.tensor(focus[places]), direction, past)
-    label_p, labels = scores.double().log_softmax(dim=1).topk(min(N_LABELS, scores.shape[1]), dim=1)
-    return labels.cpu().numpy(), label_p.cpu().numpy()
+def _score(reencoder: Reencoder, rows: IntArray, focus: IntArray, legal: BoolArray) -> Scored:
+    """The scores of the actions of all hypotheses, on encodings that each of them may use."""
+    reencoder.encode_waiting(rows, at_once=True)
+    scored = reencoder.score(rows, focus, legal)
+    if not scored.is_sure.all():
+        reencoder.postpone(rows[~scored.is_sure])
+        reencoder.encode_waiting(rows, at_once=True)
+        scored = reencoder.score(rows, focus, legal)
+    return scored
 
 
-def _best(found: _Candidates, owners: IntArray, beam: int) -> IntArray:
-    """The best candidates of each sentence, and the greedy one, which comes first."""
-    order = np.lexsort((-found.totals, ~found.is_greedy, owners))
-    sorted_owners = owners[order]
-    begins = np.searchsorted(sorted_owners, sorted_owners)
-    chosen: IntArray = order[np.arange(len(order)) - begins < beam]
+def _with_labels(
+    arcs: _Candidates, scored: Scored, decisions: IntArray, focus: IntArray, model: ParserModel
+) -> Iterator[_Candidates]:
+    """These candidates, all with the same arc action, with their best labels, then with the second best, and so on."""
+    is_right = model.tensor(arcs.actions == Action.RIGHT_ARC)
+    scores = scored.label_scores(model, decisions, focus, is_right).double().log_softmax(dim=1)
+    top_p, top = scores.topk(min(N_LABELS, scores.shape[1]), dim=1)
+    for rank, (log_p, labels) in enumerate(zip(top_p.T.cpu().numpy(), top.T.cpu().numpy(), strict=True)):
+        labelled = arcs._replace(labels=labels, scores=arcs.scores + log_p, is_greedy=arcs.is_greedy & (rank == 0))
+        yield labelled.take(np.isfinite(log_p))  # an arc from ROOT has one possible label, the others all but that
+
+
+def _best(found: _Candidates, sentences: IntArray, beam: int) -> IntArray:
+    """The best candidates of each sentence, the greedy one first."""
+    order = np.lexsort((-found.scores, ~found.is_greedy, sentences))
+    in_order = sentences[order]
+    starts = np.searchsorted(in_order, in_order)
+    chosen: IntArray = order[np.arange(len(order)) - starts < beam]
     return chosen
 
 
-def _ranked(states: States, rows: IntArray, totals: FloatArray) -> list[Hypothesis]:
-    """The different trees among some rows, the best first."""
+def _ranked(kept: _Beam, rows: IntArray) -> list[Hypothesis]:
+    """The different trees in some rows, the best first."""
+    states, scores = kept.states, kept.scores
     trees: dict[bytes, int] = {}
-    for row in rows[np.argsort(-totals[rows], kind="stable")].tolist():
+    for row in rows[np.argsort(-scores[rows], kind="stable")].tolist():
         trees.setdefault(states.heads[row].tobytes() + states.labels[row].tobytes(), row)
-    kept = list(trees.values())
-    weights = np.exp(totals[kept] - totals[kept[0]])
-    nodes = slice(int(states.n_words[kept[0]]) + 1)
+    different = list(trees.values())
+    weights = np.exp(scores[different] - scores[different[0]])
+    nodes = slice(int(states.n_words[different[0]]) + 1)
     return [
-        Hypothesis(states.heads[row, nodes], states.labels[row, nodes], float(totals[row]), float(share))
-        for row, share in zip(kept, weights / weights.sum(), strict=True)
+        Hypothesis(states.heads[row, nodes], states.labels[row, nodes], float(scores[row]), float(share))
+        for row, share in zip(different, weights / weights.sum(), strict=True)
     ]

@@ -1,17 +1,21 @@
-"""What a decoder sees of its sentences: the encodings that decisions are taken on, and when they are made anew.
+"""Re-encoding: when a decoder encodes a sentence again, and which encoding each decision uses.
 
-SentTr encodes a sentence once. In SentTr+G2GTr the input changes only when an arc is added, so a state is encoded again
-after an arc and only then. The state models see stack and buffer, so they encode at every transition.
+| model | its input changes | encoded again |
+|---|---|---|
+| SentTr | never | never |
+| SentTr+G2GTr | when an arc is added | when an arc is added, or later: see below |
+| StateTr and its relatives | at every transition | at every transition |
 
-Exact decoding decides on the graph as it is. With a threshold, an encoding is used on while the best action has at least that
-probability, and made anew only when it has not: at 0 each sentence is encoded once, and its graph is withheld.
+Exact decoding uses no stale encoding. With a threshold (`reencode`), a stale encoding is used as long as the best action has
+at least that probability, and is replaced when it has not; at 0 each sentence is encoded once, and its graph is never seen.
 
-Sentences do not keep step. One that needs an encoding waits, while the others go on until they need one too; then all that
-wait are encoded together. So the encoder is called few times, with much to do.
+Sentences advance independently. Those that need an encoding wait until enough of them do, so that they share one batch.
+
+Letters in shapes: B sentences, D decisions in a step, w the width of the history.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import torch
@@ -20,254 +24,252 @@ from torch import Tensor
 from graph2graph.arrays import BoolArray, IntArray
 from graph2graph.config import DecodeConfig
 from graph2graph.decoding.drafting import Drafts, drafted
+from graph2graph.decoding.encoding_table import EncodingTable
 from graph2graph.decoding.options import EXACT
-from graph2graph.models.classifiers import Classifier
 from graph2graph.models.features import OUTSIDE, Features
 from graph2graph.models.parser_model import Encodings, ParserModel
 from graph2graph.models.step_state import Memory
-from graph2graph.transition.state import Action
-from graph2graph.transition.states import States, is_arc
+from graph2graph.transition.states import States, arcs_of
 
-ENOUGH = 1024  # pieces that wait are worth encoding, though others could still go on
-PORTION, LIKE = 256, 0.75  # pieces that are worth a call of their own; the least share of the longest that is like it
+ENOUGH = 1024  # waiting pieces that are encoded although other sentences can still advance
+CHUNK_PIECES = 256  # pieces that make a batch large enough to be efficient
+MIN_LENGTH_RATIO = 0.75  # of the shortest to the longest sentence in a batch that is large enough
 
 
-class View(NamedTuple):
-    """What a step's decisions are taken on."""
+class Scored(NamedTuple):
+    """The action scores of D decisions, and the encodings that they were made from."""
 
     encodings: Encodings
-    encoded: Tensor  # [D] the encoded state of each
+    owners: Tensor  # [D] the encoded state that each decision belongs to
     past: Tensor | None  # [D, w] its history
-    scores: Tensor  # [D, 4] of the actions
+    actions: Tensor  # [D, 4] the scores
     is_fresh: BoolArray  # [D] whether the encoding was made for this step
+    is_sure: BoolArray  # [D] whether the decision may use this encoding
 
-    def take(self, places: IntArray) -> "View":
+    def take(self, decisions: IntArray) -> "Scored":
         """Some of the decisions."""
-        index = torch.from_numpy(places).to(self.scores.device)
+        index = torch.from_numpy(decisions).to(self.actions.device)
         past = None if self.past is None else self.past[index]
-        return View(self.encodings, self.encoded[index], past, self.scores[index], self.is_fresh[places])
+        return Scored(
+            self.encodings,
+            self.owners[index],
+            past,
+            self.actions[index],
+            self.is_fresh[decisions],
+            self.is_sure[decisions],
+        )
+
+    def label_scores(self, model: ParserModel, decisions: IntArray, focus: IntArray, is_right: Tensor) -> Tensor:
+        """The scores of the labels of an arc in each of these decisions, [len(decisions), L]; focus is [D, 3]."""
+        index = model.tensor(decisions)
+        past = None if self.past is None else self.past[index]
+        return model.label_scores(self.encodings, self.owners[index], model.tensor(focus[decisions]), is_right, past)
 
 
-def sight_of(
-    model: ParserModel, features: Sequence[Features], states: States, decode: DecodeConfig
-) -> "StateSight | SentenceSight":
-    """How a model sees these states, which it will be told of as they change."""
-    kind = StateSight if model.config.input == "state" else SentenceSight
-    return kind(model, features, states, decode)
+class Reencoder(Protocol):
+    """Keeps an encoding of each parser state of a batch, and replaces it as the state changes."""
 
+    model: ParserModel
+    n_encoded: int  # states
+    n_pieces: int  # in them
 
-class StateSight:
-    """How a state model sees: everything anew at every transition."""
-
-    def __init__(self, model: ParserModel, features: Sequence[Features], states: States, decode: DecodeConfig) -> None:
-        self.model, self.states, self.decode, self.memory = model, states, decode, Memory(model, features)
-        self.n_encoded = self.n_pieces = 0
+    def encode_waiting(self, rows: IntArray, *, at_once: bool = False) -> None:
+        """Encode those of these rows that wait, if they are enough for a batch or no other row can advance; or at once."""
 
     def ready(self, rows: IntArray) -> IntArray:
-        """Which of these rows can be looked at now: all."""
+        """Those of these rows that do not wait for an encoding."""
+
+    def score(self, rows: IntArray, focus: IntArray, legal: BoolArray) -> Scored:
+        """The scores of the actions in these rows, one decision each."""
+
+    def postpone(self, rows: IntArray) -> None:
+        """Let these rows wait for an encoding."""
+
+    def advance(self, rows: IntArray, focus: IntArray, actions: IntArray, labels: IntArray) -> None:
+        """Follow the actions that were taken in these rows; focus is s2, s1, b1 before them."""
+
+    def take(self, rows: IntArray, states: States) -> None:
+        """Continue with copies of some rows, whose states are these."""
+
+
+def reencoder_of(model: ParserModel, features: Sequence[Features], states: States, decode: DecodeConfig) -> Reencoder:
+    """The re-encoder of a model for these states, which the decoder will change."""
+    if model.config.input == "state":
+        return StateReencoder(model, features, states)
+    return SentenceReencoder(model, features, states, decode)
+
+
+class StateReencoder:
+    """Encodes the states anew at every step: the states are the input of a state model."""
+
+    def __init__(self, model: ParserModel, features: Sequence[Features], states: States) -> None:
+        self.model, self.states, self.memory = model, states, Memory(model, features)
+        self.n_encoded = self.n_pieces = 0
+
+    def encode_waiting(self, rows: IntArray, *, at_once: bool = False) -> None:
+        """Do nothing: `score` encodes."""
+
+    def ready(self, rows: IntArray) -> IntArray:
+        """All rows."""
         return rows
 
-    def sure(self, rows: IntArray, _: View) -> IntArray:
-        """Which of these decisions can be taken: all."""
-        return np.arange(len(rows))
-
-    def refresh(self, rows: IntArray) -> None:
-        """Encode those that wait: none does."""
-
-    def look(self, rows: IntArray, focus: IntArray, legal: BoolArray) -> View:
-        """The scores of the actions in these rows."""
+    def score(self, rows: IntArray, focus: IntArray, legal: BoolArray) -> Scored:
+        """Encode these rows and score their actions."""
         model, past = self.model, self.memory.past
         encodings = model.encode(self.states.take(rows), [], vectors=self.memory.vectors, owners=rows)
         self.n_encoded += len(rows)
         self.n_pieces += encodings.n_tokens
-        encoded = torch.arange(len(rows), device=model.device)
+        owners = torch.arange(len(rows), device=model.device)
         past = None if past is None else past[model.tensor(rows)]
-        scores = model.action_scores(encodings, encoded, model.tensor(focus), model.tensor(legal), past)
-        return View(encodings, encoded, past, scores, np.ones(len(rows), dtype=np.bool_))
+        scores = model.action_scores(encodings, owners, model.tensor(focus), model.tensor(legal), past)
+        yes = np.ones(len(rows), dtype=np.bool_)
+        return Scored(encodings, owners, past, scores, is_fresh=yes, is_sure=yes)
+
+    def postpone(self, rows: IntArray) -> None:
+        """Never called: every encoding is fresh."""
+        raise NotImplementedError
+
+    def advance(self, rows: IntArray, focus: IntArray, actions: IntArray, labels: IntArray) -> None:
+        """Update history and composed vectors."""
+        self.memory.advance(self.states, rows, actions, labels, focus)
 
     def take(self, rows: IntArray, states: States) -> None:
-        """Go on with copies of some rows, whose states are these."""
+        """Continue with copies of some rows."""
         self.states = states
         self.memory.take(rows)
 
-    def acted(self, rows: IntArray, focus: IntArray, actions: IntArray, labels: IntArray) -> None:
-        """Take note of the actions."""
-        self.memory.advance(self.states, rows, actions, labels, focus)
 
-
-class SentenceSight:
-    """How a sentence model sees: with the encoding of each row, which falls behind when an arc is added."""
+class SentenceReencoder:
+    """Keeps the encoding of each sentence until an arc makes it stale, and longer if there is a threshold."""
 
     def __init__(self, model: ParserModel, features: Sequence[Features], states: States, decode: DecodeConfig) -> None:
         self.model, self.features, self.states, self.decode = model, features, states, decode
-        self.n_missing = np.zeros(len(features), dtype=np.int64)  # arcs that the encoding of each row lacks
-        self.changed: dict[int, list[int]] = {  # the dependents of these arcs, in sentences of several windows
+        self.lengths = np.array([feature.n_pieces for feature in features])
+        self.is_stale = np.zeros(
+            len(features), dtype=np.bool_
+        )  # whether an arc was added since the sentence was encoded
+        self.is_fresh = np.zeros(len(features), dtype=np.bool_)  # whether no action was taken since
+        self.is_waiting = np.zeros(len(features), dtype=np.bool_)
+        self.new_dependents: dict[int, list[int]] = {  # of long sentences: those of the arcs since they were encoded
             row: [] for row, feature in enumerate(features) if feature.is_long
         }
-        self.is_waiting = np.zeros(len(features), dtype=np.bool_)  # for an encoding
-        self.is_fresh = np.zeros(len(features), dtype=np.bool_)  # encoded since the last action
-        self.lengths = np.array([feature.n_pieces for feature in features])
-        self.encodings = self._room()
+        # without a graph, or with a threshold, many decisions use one encoding
+        is_projected = not model.config.graph_input or decode.reencode < EXACT
+        self.table = EncodingTable(model, states, is_projected=is_projected)
         self.drafts = Drafts()
         self.n_encoded = self.n_pieces = 0
         self._encode(np.arange(len(features)))
 
-    def _room(self) -> Encodings:
-        """Place for the vectors of all nodes, packed, and of the empty slot."""
-        n_nodes = self.states.n_words + 1
-        starts = np.cumsum(n_nodes) - n_nodes
-        total, width = int(n_nodes.sum()), self.states.heads.shape[1]
-        columns = np.arange(width + 1)
-        places = np.where(columns < n_nodes[:, None], starts[:, None] + columns, total)
-        vectors = torch.empty(total + 1, self.model.config.encoder.width, device=self.model.device)
-        vectors[-1] = self.model.empty
-        room = Encodings(vectors, self.model.tensor(places), self.model.tensor(starts))
-        if not self.model.config.graph_input or self.decode.reencode < EXACT:
-            # each encoding serves many decisions: the first layer of the classifiers is applied to all nodes at once
-            for name, classifier in self._classifiers:
-                ends = classifier.project(vectors[-1:])
-                setattr(room, name, [torch.empty(total + 1, end.shape[1], device=end.device) for end in ends])
-                for table, end in zip(getattr(room, name), ends, strict=True):
-                    table[-1:] = end
-        return room
-
-    @property
-    def _classifiers(self) -> tuple[tuple[str, Classifier], ...]:
-        return (("exist", self.model.exist), ("relation", self.model.relation))
-
-    def _fill(self, places: Tensor, vectors: Tensor) -> None:
-        """Put vectors where they belong, and what the classifiers make of them."""
-        self.encodings.vectors[places] = vectors
-        for name, classifier in self._classifiers:
-            if (tables := getattr(self.encodings, name)) is not None:
-                for table, projected in zip(tables, classifier.project(vectors), strict=True):
-                    table[places] = projected
-
-    def take(self, rows: IntArray, states: States) -> None:
-        """Go on with copies of some rows, whose states are these."""
-        old = self.encodings
-        self.states, self.features, self.drafts = states, [self.features[row] for row in rows.tolist()], Drafts()
-        for name in ("n_missing", "is_waiting", "is_fresh", "lengths"):
-            setattr(self, name, getattr(self, name)[rows])
-        self.changed = {new: list(self.changed[row]) for new, row in enumerate(rows.tolist()) if row in self.changed}
-        self.encodings = self._room()
-        is_node = self.encodings.places < len(self.encodings.vectors) - 1
-        come_from = old.places[self.model.tensor(rows)][is_node]
-        self.encodings.vectors[:-1] = old.vectors[come_from]
-        for name, _ in self._classifiers:
-            for new_table, table in zip(getattr(self.encodings, name) or [], getattr(old, name) or [], strict=True):
-                new_table[:-1] = table[come_from]
+    def encode_waiting(self, rows: IntArray, *, at_once: bool = False) -> None:
+        """Encode those of these rows that wait, if they are enough for a batch or no other row can advance; or at once."""
+        self._use_drafts(rows[self.is_waiting[rows]])
+        waiting = rows[self.is_waiting[rows]]
+        if at_once or len(waiting) == len(rows) or self.lengths[waiting].sum() >= ENOUGH:
+            self._encode(waiting)
 
     def ready(self, rows: IntArray) -> IntArray:
-        """Which of these rows can be looked at now; those that wait are encoded when they are enough, or all wait."""
-        waiting = self._foreseen(rows[self.is_waiting[rows]])
-        if len(waiting) == len(rows) or self.lengths[waiting].sum() >= ENOUGH:
-            self._encode(waiting)
+        """Those of these rows that do not wait for an encoding."""
         return rows[~self.is_waiting[rows]]
 
-    def refresh(self, rows: IntArray) -> None:
-        """Encode those of these rows that wait."""
-        self._encode(self._foreseen(rows[self.is_waiting[rows]]))
-
-    def look(self, rows: IntArray, focus: IntArray, legal: BoolArray) -> View:
+    def score(self, rows: IntArray, focus: IntArray, legal: BoolArray) -> Scored:
         """The scores of the actions in these rows, on the encodings they have."""
-        encoded = self.model.tensor(rows)
-        scores = self.model.action_scores(self.encodings, encoded, self.model.tensor(focus), self.model.tensor(legal))
-        return View(self.encodings, encoded, None, scores, self.is_fresh[rows])
+        model, owners, threshold = self.model, self.model.tensor(rows), self.decode.reencode
+        scores = model.action_scores(self.table.encodings, owners, model.tensor(focus), model.tensor(legal))
+        is_sure = np.ones(len(rows), dtype=np.bool_)
+        if 0 < threshold < EXACT and self.is_stale[rows].any():
+            is_improbable = (scores.softmax(dim=1).amax(dim=1) < threshold).cpu().numpy()
+            is_sure = ~(is_improbable & self.is_stale[rows])
+        return Scored(self.table.encodings, owners, None, scores, self.is_fresh[rows], is_sure)
 
-    def sure(self, rows: IntArray, view: View) -> IntArray:
-        """Which of these decisions can be taken: on the graph as it is, or where the best action is probable enough.
+    def postpone(self, rows: IntArray) -> None:
+        """Let these rows wait for an encoding."""
+        self.is_waiting[rows] = True
 
-        The other rows wait for an encoding from now on.
-        """
-        threshold = self.decode.reencode
-        if 0 < threshold < EXACT and self.n_missing[rows].any():
-            unsure = (view.scores.softmax(dim=1).amax(dim=1) < threshold).cpu().numpy()
-            self.is_waiting[rows] = unsure & (self.n_missing[rows] > 0)
-        return (~self.is_waiting[rows]).nonzero()[0]
+    def advance(self, rows: IntArray, focus: IntArray, actions: IntArray, labels: IntArray) -> None:  # noqa: ARG002
+        """Mark the encodings that lack an arc now."""
+        self.is_fresh[rows] = False
+        if not self.model.config.graph_input:
+            return
+        arcs = arcs_of(actions, focus)
+        stale = rows[arcs.positions]
+        self.is_stale[stale] = True
+        self.is_waiting[stale] = self.decode.reencode == EXACT
+        if self.new_dependents:
+            for row, dependent in zip(stale.tolist(), arcs.dependents.tolist(), strict=True):
+                if row in self.new_dependents:
+                    self.new_dependents[row].append(dependent)
 
-    def _foreseen(self, rows: IntArray) -> IntArray:
-        """Give the rows whose graph was drafted its encoding; the others are left."""
-        if not self.drafts:
-            return rows
-        left = []
-        for row in rows.tolist():
-            vectors = self.drafts.take(row, self.states)
-            if vectors is None:
-                left.append(row)
-            else:
-                self._fill(self.encodings.places[row, : len(vectors)], vectors)
-                self._seen_anew(np.array([row]))
-        return np.array(left, dtype=np.int64)
+    def take(self, rows: IntArray, states: States) -> None:
+        """Continue with copies of some rows."""
+        self.table = self.table.take(rows, states)
+        self.states, self.features, self.drafts = states, [self.features[row] for row in rows.tolist()], Drafts()
+        self.lengths, self.is_stale = self.lengths[rows], self.is_stale[rows]
+        self.is_fresh, self.is_waiting = self.is_fresh[rows], self.is_waiting[rows]
+        old = self.new_dependents
+        self.new_dependents = {new: list(old[row]) for new, row in enumerate(rows.tolist()) if row in old}
+
+    def _use_drafts(self, rows: IntArray) -> None:
+        """Give each of these rows the encoding of its graph, if that was drafted."""
+        if self.drafts:
+            for row in rows.tolist():
+                vectors = self.drafts.pop(row, self.states)
+                if vectors is not None:
+                    self.table.put_row(row, vectors)
+                    self._mark_fresh(np.array([row]))
 
     def _encode(self, rows: IntArray) -> None:
-        """Encode these rows anew, as many at a time as the budget has room for."""
+        """Encode these rows, as many at a time as the budget allows; with drafts if they leave room for any."""
         n_ahead = 0
         if self.decode.reencode == EXACT and self.is_waiting[rows].any():
             n_ahead = self.decode.draft_tokens // int(self.lengths[rows].sum()) - 1
         if n_ahead > 0 and not any(self.features[row].is_long for row in rows.tolist()):
             self._encode_ahead(rows, n_ahead)
         else:
-            for some in _portions(rows, self.lengths[rows], self.decode.batch_tokens):
-                self._encode_together(some)
-        self._seen_anew(rows)
+            for chunk in _chunks(rows, self.lengths[rows], self.decode.batch_tokens):
+                self._encode_together(chunk)
+        self._mark_fresh(rows)
 
-    def _seen_anew(self, rows: IntArray) -> None:
-        self.n_missing[rows] = 0
-        self.is_waiting[rows] = False
+    def _mark_fresh(self, rows: IntArray) -> None:
+        self.is_stale[rows] = self.is_waiting[rows] = False
         self.is_fresh[rows] = True
-        for row in self.changed.keys() & set(rows.tolist()):
-            self.changed[row] = []
+        for row in self.new_dependents.keys() & set(rows.tolist()):
+            self.new_dependents[row] = []
 
     def _encode_ahead(self, rows: IntArray, n_arcs: int) -> None:
-        """Encode these rows, which are few, and along with them the graphs that they may soon have."""
-        drafts = [(rows, self.states.take(rows)), *drafted(self.model, self.encodings, self.states, rows, n_arcs)]
+        """Encode these rows together with the graphs that they will probably have after each of the next arcs."""
+        drafts = [(rows, self.states.take(rows)), *drafted(self.model, self.table.encodings, self.states, rows, n_arcs)]
         owners = np.concatenate([of for of, _ in drafts])
         states = States.joined([some for _, some in drafts])
         new = self.model.encode(states, [self.features[row] for row in owners.tolist()])
         self.drafts.put(owners, states, new)
-        self._foreseen(rows)
+        self._use_drafts(rows)
         self.n_encoded += len(owners)
         self.n_pieces += int(self.lengths[owners].sum())
 
     def _encode_together(self, rows: IntArray) -> None:
-        """Encode these rows; of a long sentence that lacks arcs, only the windows which these have changed."""
+        """Encode these rows in one batch; of a long sentence only the windows that hold a new dependent."""
         parts = [self.features[row] for row in rows.tolist()]
-        is_new = np.arange(self.states.heads.shape[1]) <= self.states.n_words[rows, None]
-        for place, row in enumerate(rows.tolist()):
-            if changed := self.changed.get(row):
-                parts[place] = parts[place].around(changed)
-                is_new[place, : len(parts[place].row_of)] = parts[place].row_of != OUTSIDE
-        new = self.model.encode(self.states.take(rows), parts)
-        chosen = self.model.tensor(is_new)
-        to, come_from = self.encodings.places[self.model.tensor(rows), :-1][chosen], new.places[:, :-1][chosen]
-        self._fill(to, new.vectors[come_from])
+        is_new = np.arange(self.states.heads.shape[1]) <= self.states.n_words[rows, None]  # [len(rows), nodes]
+        for position, row in enumerate(rows.tolist()):
+            if dependents := self.new_dependents.get(row):
+                parts[position] = part = parts[position].around(dependents)
+                is_new[position, : len(part.row_of)] = part.row_of != OUTSIDE
+        self.table.put(rows, self.model.encode(self.states.take(rows), parts), is_new)
         self.n_encoded += len(rows)
         self.n_pieces += sum(part.n_pieces for part in parts)
 
-    def acted(self, rows: IntArray, focus: IntArray, actions: IntArray, _: IntArray) -> None:
-        """Take note of the arcs among the actions."""
-        self.is_fresh[rows] = False
-        if self.model.config.graph_input:
-            adds = is_arc(actions)
-            self.n_missing[rows] += adds
-            self.is_waiting[rows] = adds & (self.decode.reencode == EXACT)
-            for place in adds.nonzero()[0] if self.changed else ():
-                if (row := int(rows[place])) in self.changed:
-                    self.changed[row].append(int(focus[place, 0 if actions[place] == Action.LEFT_ARC else 1]))
 
+def _chunks(rows: IntArray, lengths: IntArray, budget: int) -> Iterator[IntArray]:
+    """Rows of similar length together; each chunk, padded to its longest, is within the budget of pieces.
 
-def _portions(rows: IntArray, lengths: IntArray, budget: int) -> Iterator[IntArray]:
-    """Rows of like length together, so that each portion, padded, keeps to the budget of pieces.
-
-    A portion that is worth a call of the encoder ends where the next row is much shorter than its longest.
+    A chunk of at least CHUNK_PIECES ends before a row that is much shorter than its longest.
     """
     order = np.argsort(lengths, kind="stable")[::-1]
     first = 0
     while first < len(order):
         sizes = lengths[order[first:]]
         sizes = sizes[: max(1, budget // int(sizes[0]))]
-        is_end = (np.cumsum(sizes) - sizes >= PORTION) & (sizes < LIKE * sizes[0])
+        is_end = (np.cumsum(sizes) - sizes >= CHUNK_PIECES) & (sizes < MIN_LENGTH_RATIO * sizes[0])
         n_rows = int(is_end.argmax()) if is_end.any() else len(sizes)
         yield np.sort(rows[order[first : first + n_rows]])
         first += n_rows

@@ -148,7 +148,7 @@ class Parser:
 
         def parse_batch(batch: list[Sentence], features: list[Features]) -> Iterable[Sentence]:
             given = [given_arcs(sentence, self.vocabulary) for sentence in batch] if chosen.keep_arcs else None
-            done = Work(decisions=[] if chosen.probabilities else None, watch=work.watch if work else None)
+            done = Work(decisions=[] if chosen.probabilities else None, observer=work.observer if work else None)
             states = greedy(self.model, features, decode, given=given, work=done)
             if work is not None:
                 work.add(done)

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from graph2graph.arrays import FloatArray, IntArray
 from graph2graph.decoding.greedy import Decisions, Work
-from graph2graph.decoding.reencoding import View
+from graph2graph.decoding.reencoding import Scored
 from graph2graph.encoder.graph_attention import record_attention
 from graph2graph.models.features import OUTSIDE, Features
 from graph2graph.parser.parser import Parser
@@ -121,7 +121,7 @@ def trace(parser: Parser, sentence: Sentence, *, tags: bool = True, reencode: fl
     """Parse a sentence as `Parser.parse` does, and tell how; heads and labels that it has are kept."""
     with record_attention() as seen:
         story = _Story(parser, parser.featurizer(sentence), seen)
-        work = Work(watch=story.note)
+        work = Work(observer=story.note)
         [tree] = parser.parse([sentence], tags=tags, reencode=reencode, keep_arcs=True, work=work)
     for step in story.steps:
         if (arc := step["arc"]) and (label := tree.deprels[arc["dependent"] - 1]) != step["label"]:
@@ -161,7 +161,7 @@ class _Story:
         # the attention along the arc of each dependent, by direction (to the dependent, to the head) and layer
         self.flow: FloatArray = np.full((2, parser.config.model.encoder.layers, features.n_words + 1), np.nan)
 
-    def note(self, states: States, view: View, decided: Decisions) -> None:
+    def note(self, states: States, scored: Scored, decided: Decisions) -> None:
         """Write down a step that is about to be taken."""
         action = Action(int(decided.actions[0]))
         s2, s1, _ = decided.focus[0].tolist()
@@ -175,7 +175,7 @@ class _Story:
                 "buffer": states.buffer[0, : states.buffer_size[0]][::-1].tolist(),
                 "deleted": (states.heads[0] != NO_NODE).nonzero()[0].tolist(),
                 "actions": [
-                    self._choice(other, view, decided) for other in Action if view.scores[0, other] > -math.inf
+                    self._choice(other, scored, decided) for other in Action if scored.actions[0, other] > -math.inf
                 ],
                 "action": action.title,
                 "p": _rounded(decided.action_p[0, action]),
@@ -188,12 +188,11 @@ class _Story:
         )
         self.seen.clear()
 
-    def _choice(self, action: Action, view: View, decided: Decisions) -> Choice:
+    def _choice(self, action: Action, scored: Scored, decided: Decisions) -> Choice:
         labels: list[Label] = []
         if action in (Action.LEFT_ARC, Action.RIGHT_ARC):
             is_right = torch.tensor([action == Action.RIGHT_ARC], device=self.model.device)
-            focus = self.model.tensor(decided.focus)
-            scores = self.model.label_scores(view.encodings, view.encoded, focus, is_right, view.past)
+            scores = scored.label_scores(self.model, np.arange(1), decided.focus, is_right)
             found = scores[0].softmax(dim=0).topk(min(N_LABELS, scores.shape[1]))
             names, best = self.parser.vocabulary.labels, zip(found.indices.tolist(), found.values.tolist(), strict=True)
             labels = [{"label": names[label], "p": _rounded(p)} for label, p in best if p > 0]

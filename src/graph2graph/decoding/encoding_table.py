@@ -1,0 +1,68 @@
+"""The newest encoding of each sentence of a batch, in one table that the classifiers read."""
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from graph2graph.arrays import BoolArray, IntArray
+from graph2graph.models.parser_model import Encodings, ParserModel
+from graph2graph.transition.states import States
+
+
+class EncodingTable:
+    """The vectors of all nodes of B sentences, which are replaced whenever a sentence is encoded again.
+
+    The classifiers' first layer can be applied to each vector as it is stored (`is_projected`). This pays if many decisions
+    use one encoding.
+    """
+
+    def __init__(self, model: ParserModel, states: States, *, is_projected: bool) -> None:
+        self.model, self.is_projected = model, is_projected
+        n_nodes = states.n_words + 1
+        starts, total = np.cumsum(n_nodes) - n_nodes, int(n_nodes.sum())
+        columns = np.arange(states.heads.shape[1] + 1)
+        indices = np.where(columns < n_nodes[:, None], starts[:, None] + columns, total)  # the last is the empty slot
+        vectors = _with_last(total, model.empty[None])
+        self.encodings = Encodings(vectors, model.tensor(indices), model.tensor(starts))
+        if is_projected:
+            self.encodings.exist = [_with_last(total, part) for part in model.exist.project(vectors[-1:])]
+            self.encodings.relation = [_with_last(total, part) for part in model.relation.project(vectors[-1:])]
+
+    def put(self, rows: IntArray, new: Encodings, is_new: BoolArray) -> None:
+        """Store the new encodings of some rows, as far as they are new: is_new is [len(rows), nodes]."""
+        chosen = self.model.tensor(is_new)
+        indices = self.encodings.places[self.model.tensor(rows), :-1][chosen]
+        self._put(indices, new.vectors[new.places[:, :-1][chosen]])
+
+    def put_row(self, row: int, vectors: Tensor) -> None:
+        """Store the vectors of all nodes of one row."""
+        self._put(self.encodings.places[row, : len(vectors)], vectors)
+
+    def _put(self, indices: Tensor, vectors: Tensor) -> None:
+        encodings = self.encodings
+        encodings.vectors[indices] = vectors
+        for classifier, columns in ((self.model.exist, encodings.exist), (self.model.relation, encodings.relation)):
+            if columns is not None:
+                for column, projected in zip(columns, classifier.project(vectors), strict=True):
+                    column[indices] = projected
+
+    def take(self, rows: IntArray, states: States) -> "EncodingTable":
+        """A table with copies of some rows, whose states are these."""
+        taken = EncodingTable(self.model, states, is_projected=self.is_projected)
+        old, new = self.encodings, taken.encodings
+        is_node = new.places < len(new.vectors) - 1
+        indices = old.places[self.model.tensor(rows)][is_node]
+        for column, old_column in zip(_columns(new), _columns(old), strict=True):
+            column[:-1] = old_column[indices]
+        return taken
+
+
+def _with_last(total: int, last: Tensor) -> Tensor:
+    """An empty table of `total` rows with one more behind them, [total + 1, width]."""
+    table = torch.empty(total + 1, last.shape[1], device=last.device)
+    table[-1:] = last
+    return table
+
+
+def _columns(encodings: Encodings) -> list[Tensor]:
+    return [encodings.vectors, *(encodings.exist or []), *(encodings.relation or [])]
