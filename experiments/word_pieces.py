@@ -6,7 +6,6 @@ Needs what `g2g reproduce ud` leaves in runs/reproduce/ud/cpu/: the word pieces 
 experiments/results/word-pieces.json and docs/tables/word-pieces.md; languages whose runs are not here stay there as they were.
 """
 
-import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -16,8 +15,9 @@ import numpy.typing as npt
 
 from graph2graph.analysis.tables import Table
 from graph2graph.encoder.pieces import Pieces
-from graph2graph.reproduce.places import Places, write_json, write_text
-from graph2graph.reproduce.plans import Plans, Run
+from graph2graph.files import read_json, write_json, write_text
+from graph2graph.reproduce.paths import Paths
+from graph2graph.reproduce.plans import PlannedRun, Plans
 from graph2graph.treebank import conllu
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -90,27 +90,27 @@ def table(rows: list[dict[str, Any]]) -> Table:
 
 def main() -> None:
     """Of all languages that both models have parsed."""
-    places = Places.find(start=ROOT)
-    plans = Plans.read(places.experiments, "ud")
+    paths = Paths.find(start=ROOT)
+    plans = Plans.read(paths.experiments, "ud")
 
-    def parsed(run: Run) -> bool:
-        return (places.run(run) / "dev.conllu").is_file()
+    def parsed(run: PlannedRun) -> bool:
+        return (paths.run(run) / "dev.conllu").is_file()
 
     found = {}
     for name, row in plans.rows.items():
         runs = [plans.run(one, 1) for one in (plans.against(name), name) if one]
         if len(runs) == 2 and all(map(parsed, runs)):
-            found[row.title] = language(row.title, places.files(runs[0])["dev"], *map(places.run, runs))
+            found[row.title] = language(row.title, paths.files(runs[0])["dev"], *map(paths.run, runs))
     if not found:
         sys.exit(
-            f"no language has both its runs in {places.root / 'runs/reproduce/ud/cpu'}: g2g reproduce ud makes them"
+            f"no language has both its runs in {paths.root / 'runs/reproduce/ud/cpu'}: g2g reproduce ud makes them"
         )
-    path = places.experiments / "results" / "word-pieces.json"
-    known = {row["language"]: row for row in json.loads(path.read_text())} if path.is_file() else {}
+    path = paths.experiments / "results" / "word-pieces.json"
+    known = {row["language"]: row for row in read_json(path)} if path.is_file() else {}
     rows = sorted((known | found).values(), key=lambda row: str(row["language"]))
     page = table(rows).markdown().replace("## ", "# ", 1)
-    write_json(path, rows)
-    write_text(places.root / "docs/tables/word-pieces.md", page)
+    write_json(path, rows, indent=1)
+    write_text(paths.root / "docs/tables/word-pieces.md", page)
     print(page)
 
 

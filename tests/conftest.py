@@ -12,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from graph2graph.cli import main
+from toy_table import make_clone
 
 if TYPE_CHECKING:
     from graph2graph.parser.parser import Parser
@@ -97,6 +98,15 @@ def text_udpipe(tmp_path_factory: pytest.TempPathFactory) -> Path:
     options = text.TextOptions(dimension=16, segment_size=20, epochs=3, iterations=3)
     text.train(treebank, None, treebank.with_name("text.udpipe"), options=options)
     return treebank.with_name("text.udpipe")
+
+
+@pytest.fixture
+def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A clone of the repository with one tiny table, in which the test runs."""
+    root = make_clone(tmp_path)
+    monkeypatch.delenv("G2G_TREEBANKS", raising=False)
+    monkeypatch.chdir(root)
+    return root
 
 
 class Result(NamedTuple):

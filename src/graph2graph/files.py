@@ -1,4 +1,4 @@
-"""Files: one atomic writer and one JSON reader for the whole package.
+"""Files: one atomic writer and one reader of JSON and of TOML for the whole package.
 
 A regular file appears under its name only when all of it has reached the disk, so a reader never sees half a file and a
 file can be read and rewritten in one go. A link keeps its target and a file keeps its mode. Pipes and devices are written
@@ -10,6 +10,7 @@ import json
 import os
 import stat
 import tempfile
+import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -108,3 +109,13 @@ def read_json(path: Path) -> Any:
         raise DataError(f"{path}: {error.strerror}") from error
     except ValueError as error:
         raise DataError(f"{path}: not JSON: {error}") from error
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """The content of a TOML file, or a clear error."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise DataError(f"{path}: {error.strerror}") from error
+    except ValueError as error:
+        raise DataError(f"{path}: not TOML: {error}") from error

@@ -1,4 +1,4 @@
-"""`g2g reproduce`: a table of the paper, run anew."""
+"""`g2g reproduce`: run a table of the paper anew."""
 
 import json
 from enum import StrEnum
@@ -10,15 +10,16 @@ from rich.console import Console
 from rich.table import Table
 
 from graph2graph.errors import DataError
+from graph2graph.files import write_json, write_text
 
 if TYPE_CHECKING:
-    from graph2graph.reproduce.places import Places
-    from graph2graph.reproduce.plans import Plans, Run
-    from graph2graph.reproduce.state import State
+    from graph2graph.reproduce.paths import Paths
+    from graph2graph.reproduce.plans import PlannedRun, Plans
+    from graph2graph.reproduce.status import Status
 
 
 class ProfileChoice(StrEnum):
-    """With what means."""
+    """The two ways to run a table."""
 
     CPU = "cpu"
     PAPER = "paper"
@@ -31,25 +32,25 @@ def reproduce(
         help="What a small machine can train, or the paper's own settings, which need a GPU and its data.",
     ),
     dry_run: bool = typer.Option(
-        False, "--dry-run", help="Only say what is done, what is missing and how long it will take."
+        False, "--dry-run", help="Run nothing; show what is done and how long the rest takes."
     ),
     rows: str = typer.Option(None, metavar="A,B,…", help="Only these rows."),
     seeds: str = typer.Option(None, metavar="1,2,…", help="These seeds instead of those planned."),
     minutes: float = typer.Option(
-        None, min=0.05, help="Another budget for each run; such results are kept apart from those of the plan."
+        None, min=0.05, help="Another time limit for each run; such results are kept apart from those of the plan."
     ),
     workers: int = typer.Option(
-        1, min=1, help="Runs side by side, the cores shared among them; each then has so many times its minutes."
+        1, min=1, help="Runs side by side; each has its share of the cores, and as many times its minutes."
     ),
     treebanks: Path = typer.Option(
         None, envvar="G2G_TREEBANKS", help="Directory with CODE/train.conllu and so on; default: ../shared/treebanks."
     ),
-    as_json: bool = typer.Option(False, "--json", help="Print what is done and what is not as JSON."),
+    as_json: bool = typer.Option(False, "--json", help="Print the state of all runs as JSON."),
 ) -> None:
-    """Run what is missing of a table of the paper, and write the table with our figures beside the published ones.
+    """Run the missing rows of a table of the paper, and write its page with our figures beside the published ones.
 
-    Needs a clone of the repository. What is done is skipped, and what was interrupted, however rudely, goes on. Results are in
-    experiments/results/, tables in docs/tables/, models and parsed files in runs/reproduce/.
+    Needs a clone of the repository. Finished runs are skipped; stopped runs go on, even after a kill. Results are in
+    experiments/results/, pages in docs/tables/, models and parsed files in runs/reproduce/.
 
     Examples:
 
@@ -59,23 +60,23 @@ def reproduce(
 
     g2g reproduce claims
     """
-    from graph2graph.reproduce.places import Places
+    from graph2graph.reproduce.paths import Paths
     from graph2graph.reproduce.plans import Plans
 
-    places = Places.find(treebanks)
+    paths = Paths.find(treebanks)
     if name == "claims":
-        _claims(places, profile, minutes, as_json=as_json, write=not dry_run)
+        _claims(paths, profile, minutes, as_json=as_json, write=not dry_run)
         return
-    plans = Plans.read(places.experiments, name, profile.value, minutes=minutes)
+    plans = Plans.read(paths.experiments, name, profile.value, minutes=minutes)
     runs = plans.runs(None if rows is None else rows.split(","), None if seeds is None else _numbers(seeds))
-    failed = [] if dry_run else _run(runs, plans, places, workers)
-    states = _states(runs, plans, places)
+    failed = [] if dry_run else _run(runs, plans, paths, workers)
+    statuses = _statuses(runs, plans, paths)
     if as_json:
-        found = [_as_json(run, state, plans) for run, state in states]
+        found = [_as_json(run, status, plans) for run, status in statuses]
         found += [{"table": plans.name, "row": row, "same_as": plans.rows[row].same_as} for row in plans.shared]
         typer.echo(json.dumps(found, indent=1, ensure_ascii=False))
     else:
-        _show(states, plans)
+        _show(statuses, plans)
     if failed:
         raise DataError(f"{len(failed)} of {len(runs)} runs failed; the same command tries them again")
 
@@ -87,17 +88,16 @@ def _numbers(text: str) -> list[int]:
         raise typer.BadParameter(f"--seeds {text}: expected numbers, as in 1,2") from error
 
 
-def _states(runs: "list[Run]", plans: "Plans", places: "Places") -> "list[tuple[Run, State]]":
-    from graph2graph.reproduce.state import state
+def _statuses(runs: "list[PlannedRun]", plans: "Plans", paths: "Paths") -> "list[tuple[PlannedRun, Status]]":
+    from graph2graph.reproduce.status import status
 
-    return [(run, state(run, plans, places)) for run in runs]
+    return [(run, status(run, plans, paths)) for run in runs]
 
 
-def _run(runs: "list[Run]", plans: "Plans", places: "Places", workers: int) -> list[str]:
-    """Run what can be run; the page is written anew after each run, and once in any case."""
-    from graph2graph.reproduce.places import write_text
+def _run(runs: "list[PlannedRun]", plans: "Plans", paths: "Paths", workers: int) -> list[str]:
+    """Run what can be run; write the page after each run, and once in any case."""
     from graph2graph.reproduce.runner import run_all
-    from graph2graph.reproduce.tables import page, picture
+    from graph2graph.reproduce.table_page import page, picture
 
     console = Console(stderr=True)
 
@@ -105,71 +105,79 @@ def _run(runs: "list[Run]", plans: "Plans", places: "Places", workers: int) -> l
         console.print(message, highlight=False, markup=False, soft_wrap=True)
 
     def write() -> None:
-        write_text(places.page(plans.name, plans.label), page(plans, places))
+        write_text(paths.page(plans.name, plans.label), page(plans, paths))
         try:
-            svg = picture(plans, places)
-        except DataError as error:  # no matplotlib: no reason to stop the runs
+            svg = picture(plans, paths)
+        except DataError as error:  # without matplotlib the runs go on
             note(f"{plans.name}: no picture: {error}")
             return
         if svg is not None:
-            write_text(places.page(plans.name, plans.label, ".svg"), svg)
+            write_text(paths.page(plans.name, plans.label, ".svg"), svg)
 
     wanted = []
-    for run, state in _states(runs, plans, places):
-        if state.is_to_be_run:
+    for run, status in _statuses(runs, plans, paths):
+        if status.is_to_be_run:
             wanted.append(run)
-        elif state.kind != "done":
-            note(f"{run.name}: {state}")
-    failed = run_all(wanted, plans, places, workers=workers, note=note, done=write)
+        elif status.kind != "done":
+            note(f"{run.name}: {status}")
+    failed = run_all(wanted, paths, plans.table.scorers, workers=workers, note=note, done=write)
     write()
     return failed
 
 
-def _as_json(run: "Run", state: "State", plans: "Plans") -> dict[str, Any]:
-    names = {"table": run.table, "profile": run.profile, "row": run.row, "title": run.title, "seed": run.seed}
-    found: dict[str, Any] = names | {"state": state.kind, "detail": state.detail}
-    found |= {"budget_minutes": run.minutes, "expected_minutes": round(state.minutes, 1), "plan": run.plan}
-    row = plans.rows[run.row]
-    return found | {"against": plans.against(run.row), "published": row.published.model_dump()}
+def _as_json(run: "PlannedRun", status: "Status", plans: "Plans") -> dict[str, Any]:
+    return {
+        "table": run.table,
+        "profile": run.profile,
+        "row": run.row,
+        "title": run.title,
+        "seed": run.seed,
+        "state": status.kind,
+        "detail": status.detail,
+        "budget_minutes": run.minutes,
+        "expected_minutes": round(status.minutes, 1),
+        "plan": run.plan,
+        "against": plans.against(run.row),
+        "published": plans.rows[run.row].published.model_dump(),
+    }
 
 
-def _show(states: "list[tuple[Run, State]]", plans: "Plans") -> None:
-    """All rows of the table, in its order, those that other tables have run too."""
+def _show(statuses: "list[tuple[PlannedRun, Status]]", plans: "Plans") -> None:
+    """Print all rows in the table's order, also those that other tables run."""
     table = Table("row", "title", "seed", "state", "budget", "expected", title=f"{plans.table.title} ({plans.label})")
-    by_row: dict[str, list[tuple[Run, State]]] = {}
-    for run, state in states:
-        by_row.setdefault(run.row, []).append((run, state))
+    by_row: dict[str, list[tuple[PlannedRun, Status]]] = {}
+    for run, status in statuses:
+        by_row.setdefault(run.row, []).append((run, status))
     for name, row in plans.rows.items():
         if row.same_as:
             table.add_row(name, row.title, "", f"is {row.same_as}", "", "")
-        for run, state in by_row.get(name, []):
+        for run, status in by_row.get(name, []):
             epochs = f"{run.config.train.epochs} epochs"
             budget = epochs if run.minutes is None else f"{run.minutes:g} min"
-            table.add_row(name, run.title, str(run.seed), str(state), budget, _expected([state]))
-    n_done = sum(state.kind == "done" for _, state in states)
-    rest = _expected([state for _, state in states if state.is_to_be_run])
-    table.caption = f"{n_done} of {len(states)} runs done; the rest: {rest or 'nothing'}"
+            table.add_row(name, run.title, str(run.seed), str(status), budget, _expected([status]))
+    n_done = sum(status.kind == "done" for _, status in statuses)
+    rest = _expected([status for _, status in statuses if status.is_to_be_run])
+    table.caption = f"{n_done} of {len(statuses)} runs done; the rest: {rest or 'nothing'}"
     Console(width=None if Console().is_terminal else 160).print(table)
 
 
-def _expected(states: "list[State]") -> str:
-    """The time that these runs will take; unknown, where epochs are the budget and the paper has no figure."""
-    minutes = sum(state.minutes for state in states)
+def _expected(statuses: "list[Status]") -> str:
+    """The time these runs will take; unknown where epochs are the budget and the paper has no figure."""
+    minutes = sum(status.minutes for status in statuses)
     if minutes:
         return f"{minutes:.0f} min" if minutes < 100 else f"{minutes / 60:.1f} h"
-    return "unknown" if any(state.is_to_be_run for state in states) else ""
+    return "unknown" if any(status.is_to_be_run for status in statuses) else ""
 
 
-def _claims(places: "Places", profile: ProfileChoice, minutes: float | None, *, as_json: bool, write: bool) -> None:
+def _claims(paths: "Paths", profile: ProfileChoice, minutes: float | None, *, as_json: bool, write: bool) -> None:
     """Test the claims with the results there are."""
-    from graph2graph.reproduce import claims
-    from graph2graph.reproduce.places import write_json, write_text
+    from graph2graph.reproduce.claims import claims_page, comparisons, read_claims
 
-    known = claims.read(places.experiments)
-    rows = claims.comparisons(known, places, profile.value, minutes=minutes)
+    claims = read_claims(paths.experiments)
+    rows = comparisons(claims, paths, profile.value, minutes=minutes)
     label = profile.value if minutes is None else f"{profile.value}-{minutes:g}m"
-    text = claims.page(known, rows)
+    text = claims_page(claims, rows)
     if write:
-        write_json(places.result("claims", label, "claims"), rows)
-        write_text(places.page("claims", label), text)
+        write_json(paths.result("claims", label, "claims"), rows, indent=1)
+        write_text(paths.page("claims", label), text)
     typer.echo(json.dumps(rows, indent=1, ensure_ascii=False) if as_json else text, nl=False)

@@ -7,7 +7,6 @@ import shlex
 import subprocess
 import sys
 import time
-import tomllib
 import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +18,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from graph2graph import scoring
 from graph2graph.config import Config
 from graph2graph.errors import DataError
+from graph2graph.files import read_toml
 from graph2graph.parser import catalogue
 from graph2graph.variants import VARIANTS
 
@@ -84,12 +84,7 @@ def resolve(
     """The settings, from the weakest to the strongest: defaults, file, --model, --tags, --set; and the encoder."""
     values: dict[str, Any] = {}
     if file is not None:
-        try:
-            values = tomllib.loads(file.read_text(encoding="utf-8"))
-        except OSError as error:
-            raise DataError(f"{file}: {error.strerror}") from error
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            raise DataError(f"{file}: not TOML: {error}") from error
+        values = read_toml(file)
     encoder = encoder or values.pop("encoder", None)
     variant = model or values.pop("variant", None) or ("sent-g2g" if "model" not in values else None)
     values.pop("variant", None), values.pop("encoder", None)

@@ -1,1 +1,4 @@
-"""The paper's tables as commands: plans from experiments/, runs that survive a kill, results, tables and claims."""
+"""The paper's tables as commands: plans from experiments/, runs that survive a kill, their results, pages and claims.
+
+Imports analysis, training, parser and below; never cli, server or integrations.
+"""

@@ -1,11 +1,13 @@
-"""What the paper claims, put to the test with our own results.
+"""The paper's claims, tested with our own results.
 
-A claim is one or several comparisons of two rows. Each is tested over the sentences of dev and test by the words that both
-have right, seeds in pairs, and the seeds of a sentence added up, since they are no independent evidence about sentences.
-It holds if the row that should be better is, and exchanging the two at random gives so great a difference in fewer than 5 %
-of the cases; it does not hold if the other one is better by that measure; all else is undecided.
+A claim is one or several comparisons of two rows. Each is tested over the sentences of dev and test, by the words that both
+rows have right. Runs are paired by seed, and a sentence's differences are added up over the seeds: several seeds are no
+independent evidence about one sentence. A claim holds if the row that should be better is better, and exchanging the two at
+random gives as large a difference in fewer than 5 % of the cases. It does not hold if the other row is better by that measure.
+Else it is undecided.
 """
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,24 +17,27 @@ from pydantic import BaseModel, ConfigDict
 from graph2graph.analysis import significance
 from graph2graph.analysis.significance import Counts
 from graph2graph.analysis.tables import Table
-from graph2graph.reproduce.places import Places
-from graph2graph.reproduce.plans import Plans, ProfileName, read_toml, titles
-from graph2graph.reproduce.results import SPLITS, results, right_words
+from graph2graph.files import read_toml
+from graph2graph.reproduce.paths import Paths
+from graph2graph.reproduce.plans import Plans, titles
+from graph2graph.reproduce.results import SPLITS, row_results, words_right
+from graph2graph.reproduce.rows import ProfileName, validated
 
 LEVEL = 0.05
+Results = Mapping[int, dict[str, Any]]  # of a row, by seed
 
 
 class Comparison(BaseModel):
-    """Two rows, TABLE/ROW each: the first should be the better one."""
+    """Two rows, each TABLE/ROW."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
-    better: str
+    better: str  # according to the paper
     worse: str
     only: ProfileName | None = None
 
 
 class Claim(BaseModel):
-    """Something the paper says."""
+    """A claim of the paper."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
     text: str
@@ -41,70 +46,80 @@ class Claim(BaseModel):
 
 
 class Claims(BaseModel):
-    """All of them, in experiments/claims.toml."""
+    """The content of experiments/claims.toml."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
     about: str = ""
     claims: list[Claim]
 
 
-def read(experiments: Path) -> Claims:
+def read_claims(experiments: Path) -> Claims:
     """The claims to be tested."""
-    return read_toml(experiments / "claims.toml", Claims)
+    path = experiments / "claims.toml"
+    return validated(read_toml(path), Claims, path)
 
 
 def comparisons(
-    claims: Claims, places: Places, profile: ProfileName, *, minutes: float | None = None
+    claims: Claims, paths: Paths, profile: ProfileName, *, minutes: float | None = None
 ) -> list[dict[str, Any]]:
-    """All comparisons with what came out of them."""
+    """All comparisons of a profile with their outcomes."""
     plans: dict[str, Plans] = {}
+
+    def plans_and_row(place: str) -> tuple[Plans, str]:
+        table, row = place.split("/", 1)
+        if table not in plans:
+            plans[table] = Plans.read(paths.experiments, table, profile, minutes=minutes)
+        return plans[table], row
+
     found = []
     for claim in claims.claims:
         for comparison in claim.comparisons:
-            if comparison.only not in (None, profile):
-                continue
-            sides = []
-            for place in (comparison.better, comparison.worse):
-                table, name = place.split("/", 1)
-                if table not in plans:
-                    plans[table] = Plans.read(places.experiments, table, profile, minutes=minutes)
-                sides.append((plans[table].rows[name], results(plans[table], places, name)))
-            (better, of_better), (worse, of_worse) = sides
-            row: dict[str, Any] = {"claim": claim.text, "better": comparison.better, "worse": comparison.worse}
-            row |= {
-                "titles": list(titles(better, worse)),
-                "table": plans[comparison.better.split("/", 1)[0]].table.title,
-            }
-            found.append(row | _test(of_better, of_worse))
+            if comparison.only in (None, profile):
+                sides = [plans_and_row(place) for place in (comparison.better, comparison.worse)]
+                found.append({"claim": claim.text} | _outcome(comparison, sides, paths))
     return found
 
 
-def _test(better: dict[int, dict[str, Any]], worse: dict[int, dict[str, Any]]) -> dict[str, Any]:
-    """One comparison, over the seeds that both have."""
+def _outcome(comparison: Comparison, sides: list[tuple[Plans, str]], paths: Paths) -> dict[str, Any]:
+    better, worse = (plans.rows[row] for plans, row in sides)
+    results = [row_results(plans, paths, row) for plans, row in sides]
+    return {
+        "better": comparison.better,
+        "worse": comparison.worse,
+        "titles": list(titles(better, worse)),
+        "table": sides[0][0].table.title,
+    } | _test(*results)
+
+
+def _test(better: Results, worse: Results) -> dict[str, Any]:
+    """The differences and p-values of two rows, over the seeds that both have."""
     seeds = sorted(better.keys() & worse.keys())
     if not seeds:
         return {"verdict": "not run", "seeds": []}
     ahead: dict[str, Counts] = {
-        split: np.sum([right_words(better[s], split) - right_words(worse[s], split) for s in seeds], axis=0)
+        split: np.sum([words_right(better[seed], split) - words_right(worse[seed], split) for seed in seeds], axis=0)
         for split in SPLITS
     }
     n_words = {split: better[seeds[0]][split]["words"] * len(seeds) for split in SPLITS}
-    ahead["both"], n_words["both"] = np.concatenate([ahead[split] for split in SPLITS]), sum(n_words.values())
-    found: dict[str, Any] = {"seeds": seeds}
-    for split, counts in ahead.items():
-        found[split] = {
+    ahead["both"], n_words["both"] = np.concatenate(list(ahead.values())), sum(n_words.values())
+    tested = {
+        split: {
             "las": round(100 * float(counts.sum()) / n_words[split], 3),
             "bootstrap": significance.bootstrap(counts),
             "randomisation": round(significance.randomisation(counts), 4),
         }
-    found["las_by_seed"] = {
-        str(s): [round(better[s][split]["las"] - worse[s][split]["las"], 2) for split in SPLITS] for s in seeds
+        for split, counts in ahead.items()
     }
-    return {"verdict": verdict(found["both"]["las"], found["both"]["randomisation"])} | found
+    by_seed = {
+        str(seed): [round(better[seed][split]["las"] - worse[seed][split]["las"], 2) for split in SPLITS]
+        for seed in seeds
+    }
+    verdict_of_both = verdict(tested["both"]["las"], tested["both"]["randomisation"])
+    return {"verdict": verdict_of_both, "seeds": seeds, **tested, "las_by_seed": by_seed}
 
 
 def verdict(points: float, p_value: float) -> str:
-    """What a difference says.
+    """The verdict on a difference in LAS.
 
     >>> verdict(0.8, 0.01), verdict(-0.8, 0.01), verdict(0.2, 0.3)
     ('holds', 'does not hold', 'undecided')
@@ -114,35 +129,39 @@ def verdict(points: float, p_value: float) -> str:
     return "holds" if points > 0 else "does not hold"
 
 
-def page(claims: Claims, rows: list[dict[str, Any]]) -> str:
-    """The claims table as Markdown."""
-    header = [
-        "better, says the paper",
-        "than",
-        "LAS dev",
-        "LAS test",
-        "p dev",
-        "p test",
-        "p both",
-        "bootstrap",
-        "seeds",
-        "here",
-    ]
-    parts = ["# What the paper claims", claims.about]
-    for claim in claims.claims:
-        cells = [_cells(row) for row in rows if row["claim"] == claim.text]
-        parts.append(Table("claims", claim.text, header, cells, claim.note).markdown())
-    parts.append(
-        "LAS: the difference in points. p: approximate randomisation over sentences, two-sided; `both`, dev and test together, "
-        f"decides, at {LEVEL}. Bootstrap: the share of draws of sentences, of both, in which the first is not better. "
-        "Seeds are paired, and added up for each sentence; how much a score varies from seed to seed is not in these numbers. "
-        "Made by `g2g reproduce claims`."
+HEADER = [
+    "better in the paper",
+    "than",
+    "LAS dev",
+    "LAS test",
+    "p dev",
+    "p test",
+    "p both",
+    "bootstrap",
+    "seeds",
+    "here",
+]
+LEGEND = (
+    "LAS: the difference in points. p: approximate randomisation over sentences, two-sided. The verdict is that of dev and "
+    f"test together (`both`): with p = {LEVEL} or more a difference is not significant. Bootstrap: the share of draws of "
+    "sentences from both in which the first row is not better. Seeds are paired, and their differences added up for each "
+    "sentence, so these numbers do not tell how much a score varies from seed to seed. Made by `g2g reproduce claims`."
+)
+
+
+def claims_page(claims: Claims, rows: list[dict[str, Any]]) -> str:
+    """The tested claims as Markdown."""
+    tables = (
+        Table("claims", claim.text, HEADER, [_cells(row) for row in rows if row["claim"] == claim.text], claim.note)
+        for claim in claims.claims
     )
+    parts = ["# The paper's claims", claims.about, *(table.markdown() for table in tables), LEGEND]
     return "\n\n".join(part.strip() for part in parts if part.strip()) + "\n"
 
 
 def _cells(row: dict[str, Any]) -> list[str]:
-    names = [f"{title} ({row['table']})" if number == 0 else title for number, title in enumerate(row["titles"])]
+    better, worse = row["titles"]
+    names = [f"{better} ({row['table']})", worse]
     if not row["seeds"]:
         return [*names, *["–"] * 7, row["verdict"]]
     differences = [f"{row[split]['las']:+.2f}" for split in SPLITS]

@@ -1,7 +1,8 @@
-"""What is kept of a run: scores of both splits, what made them, and which words each sentence has right, for tests later on."""
+"""Results of runs: scores of both splits, what made them, and how many words of each sentence are right, for tests later on."""
 
 import json
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -13,8 +14,8 @@ from graph2graph import __version__, scoring
 from graph2graph.analysis.significance import Counts, correct
 from graph2graph.errors import DataError
 from graph2graph.files import read_json
-from graph2graph.reproduce.places import Places
-from graph2graph.reproduce.plans import Plans, Run
+from graph2graph.reproduce.paths import Paths
+from graph2graph.reproduce.plans import PlannedRun, Plans
 from graph2graph.scoring import Punct
 from graph2graph.treebank import conllu
 
@@ -22,92 +23,110 @@ SPLITS = ("dev", "test")
 
 
 @dataclass(frozen=True)
-class Begun:
-    """How a run was begun; it goes on in the same way, whoever starts it again."""
+class RunStart:
+    """How a run was started; it goes on in the same way when it is resumed."""
 
     plan: dict[str, Any]
-    train: list[str]  # arguments of g2g
     threads: int
+    time_limit: float | None  # seconds
     commit: str
-    shown: str  # the command, without the paths of this machine
+    command: str  # with published paths
+
+
+def read_start(directory: Path) -> RunStart | None:
+    """How the run in a directory was started, if it was."""
+    path = directory / "begun.json"
+    if not path.exists():
+        return None
+    values = dict(read_json(path))
+    if "train" in values:  # until November 2026 the file held the arguments of g2g train
+        values["time_limit"] = _time_limit(values.pop("train"))
+        values["command"] = values.pop("shown")
+    try:
+        return RunStart(**values)
+    except TypeError as error:
+        raise DataError(f"{path}: not a file of g2g reproduce; remove the directory to run it anew") from error
+
+
+def _time_limit(arguments: list[str]) -> float | None:
+    if "--time-limit" not in arguments:
+        return None
+    return float(arguments[arguments.index("--time-limit") + 1].removesuffix("s"))
 
 
 def collect(
-    run: Run, begun: Begun, places: Places, scorers: list[Punct], parse_seconds: dict[str, float]
+    run: PlannedRun, start: RunStart, paths: Paths, scorers: list[Punct], parse_seconds: Mapping[str, float]
 ) -> dict[str, Any]:
     """The result of a run that is trained and has parsed both splits."""
-    import torch
-
-    directory, files = places.run(run), places.files(run)
+    directory = paths.run(run)
     state = read_json(directory / "run.json")
-    scores: dict[str, dict[str, Any]] = {punct: {} for punct in scorers}
-    right: dict[str, str] = {}
-    for split in SPLITS:
-        gold, parsed = list(conllu.read(files[split])), list(conllu.read(directory / f"{split}.conllu"))
-        for punct in scorers:
-            scores[punct][split] = _scores(scoring.score(gold, parsed, punct=punct))
-        right[split] = " ".join(map(str, correct(gold, parsed, punct=scorers[0])[0]))
+    names = {"table": run.table, "profile": run.profile, "row": run.row, "title": run.title, "seed": run.seed}
+    made = {key: state.get(key) for key in ("seconds", "epochs", "steps", "best_step", "pieces", "loss_shares")}
+    scores, right_words = _scores(run, paths, scorers)
     return {
-        "table": run.table,
-        "profile": run.profile,
-        "row": run.row,
-        "title": run.title,
-        "seed": run.seed,
-        **{split: scores[scorers[0]][split] for split in SPLITS},
-        "punctuation": scorers[0],
-        "other_scorers": {punct: scores[punct] for punct in scorers[1:]},
-        "seconds": state["seconds"],
-        "parse_seconds": parse_seconds,
-        "threads": begun.threads,
-        "epochs": state["epochs"],
-        "steps": state["steps"],
-        "best_step": state["best_step"],
-        "pieces": state.get("pieces"),
-        "loss_shares": state.get("loss_shares"),
+        **names,
+        **scores,
+        "parse_seconds": dict(parse_seconds),
+        "threads": start.threads,
+        **made,
         "precision": run.config.train.precision,
-        "commit": begun.commit,
-        "command": begun.shown,
-        "finished": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()),
-        "versions": {"graph2graph": __version__} | {name: version(name) for name in ("torch", "tokenizers", "numpy")},
-        "instructions": torch.backends.cpu.get_cpu_capability(),  # how much fits into the minutes depends on them
+        "commit": start.commit,
+        "command": f"OMP_NUM_THREADS={start.threads} {start.command}",
+        **_environment(),
         "plan": run.plan,
         "config": read_json(directory / "config.json"),
-        "right_words": right,  # with head and label, of each sentence in turn
+        "right_words": right_words,
     }
 
 
-def _scores(scores: scoring.Scores) -> dict[str, float]:
-    return scores.as_dict(digits=2) | {"words": scores.words, "sentences": scores.sentences}
+def _scores(run: PlannedRun, paths: Paths, scorers: list[Punct]) -> tuple[dict[str, Any], dict[str, str]]:
+    """The scores of both splits by all scorers, and the words of each sentence that have the right head and label."""
+    files, by_scorer, right = paths.files(run), {punct: dict[str, Any]() for punct in scorers}, {}
+    for split in SPLITS:
+        gold, parsed = list(conllu.read(files[split])), list(conllu.read(paths.run(run) / f"{split}.conllu"))
+        for punct in scorers:
+            scores = scoring.score(gold, parsed, punct=punct)
+            counts = {"words": scores.words, "sentences": scores.sentences}
+            by_scorer[punct][split] = scores.as_dict(digits=2) | counts
+        right[split] = " ".join(map(str, correct(gold, parsed, punct=scorers[0])[0]))
+    others = {punct: by_scorer[punct] for punct in scorers[1:]}
+    return by_scorer[scorers[0]] | {"punctuation": scorers[0], "other_scorers": others}, right
 
 
-def results(plans: Plans, places: Places, row: str) -> dict[int, dict[str, Any]]:
-    """The results of a row that there are, by seed: all that were run as the row now says, with the budget of the table."""
+def _environment() -> dict[str, Any]:
+    """What made the result, beside its settings; how much training fits into a time depends on the instructions."""
+    import torch
+
+    return {
+        "finished": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()),
+        "versions": {"graph2graph": __version__} | {name: version(name) for name in ("torch", "tokenizers", "numpy")},
+        "instructions": torch.backends.cpu.get_cpu_capability(),
+    }
+
+
+def row_results(plans: Plans, paths: Paths, row: str) -> dict[int, dict[str, Any]]:
+    """The results of a row by seed, of all runs whose plan is still the row's."""
     if same := plans.rows[row].same_as:
         table, row = same.split("/", 1)
-        plans = Plans.read(places.experiments, table, plans.profile_name, minutes=plans.minutes)
+        plans = Plans.read(paths.experiments, table, plans.profile_name, minutes=plans.minutes)
     found = {}
-    for path in places.result(plans.name, plans.label, row).parent.glob(f"{row}-*.json"):
+    for path in paths.result(plans.name, plans.label, row).parent.glob(f"{row}-*.json"):
         seed = path.stem.removeprefix(f"{row}-")
-        if seed.isdigit() and same_plan(result := read_json(path), plans.run(row, int(seed))):
+        if seed.isdigit() and has_same_plan(result := read_json(path), plans.run(row, int(seed))):
             found[int(seed)] = result
     return dict(sorted(found.items()))
 
 
-def right_words(result: dict[str, Any], split: str) -> Counts:
+def words_right(result: Mapping[str, Any], split: str) -> Counts:
     """How many words of each sentence are right."""
     return np.array(result["right_words"][split].split(), dtype=np.int64)
 
 
-def same_plan(result: dict[str, Any], run: Run) -> bool:
-    """Whether a result was made by what the row now says."""
-    return bool(result.get("plan") == json.loads(json.dumps(run.plan)))
+def has_same_plan(result: Mapping[str, Any], run: PlannedRun) -> bool:
+    """Whether a result was made as its row is planned now."""
+    return bool(result.get("plan") == as_json(run.plan))
 
 
-def read_begun(path: Path) -> Begun | None:
-    """How a run was begun, if it was."""
-    if not path.exists():
-        return None
-    try:
-        return Begun(**read_json(path))
-    except TypeError as error:
-        raise DataError(f"{path}: not what g2g reproduce writes; remove the directory to run it anew") from error
+def as_json(value: Any) -> Any:
+    """A value as it comes back from a JSON file."""
+    return json.loads(json.dumps(value))

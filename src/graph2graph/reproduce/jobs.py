@@ -1,0 +1,117 @@
+"""Jobs side by side, each in a spawned process that gets its arguments as data.
+
+A spawned process shares no state with this one, so a job computes the same whatever ran before it. If this process is killed,
+jobs that have started go on to their end.
+"""
+
+import os
+import sys
+import traceback
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from multiprocessing import get_context
+from multiprocessing.connection import Connection, wait
+from multiprocessing.context import SpawnProcess
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+from graph2graph.errors import DataError
+
+Result = TypeVar("Result")
+SPAWN = get_context("spawn")
+
+
+@dataclass(frozen=True)
+class Job(Generic[Result]):
+    """A call for a process of its own."""
+
+    name: str
+    work: Callable[..., Result]  # defined at the top of a module, where the new process can import it
+    arguments: tuple[Any, ...] = ()
+    threads: int = 1  # of torch
+    log: Path | None = None  # where its output is appended; default: where ours goes
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why a job has no result."""
+
+    message: str
+
+
+def run_jobs(jobs: Iterable[Job[Result]], workers: int) -> Iterator[tuple[Job[Result], Result | Failure]]:
+    """Run jobs, at most `workers` at a time, and yield the result of each as it ends.
+
+    A job is taken from `jobs` when there is a worker for it.
+    """
+    upcoming, running = iter(jobs), dict[Connection, tuple[Job[Result], SpawnProcess]]()
+    try:
+        while True:
+            while len(running) < workers and (job := next(upcoming, None)) is not None:
+                receiver, process = _start(job)
+                running[receiver] = job, process
+            if not running:
+                return
+            ready = wait(list(running))
+            for receiver in [receiver for receiver in running if receiver in ready]:
+                job, process = running.pop(receiver)
+                yield job, _result(receiver, process)
+    finally:
+        for _, process in running.values():
+            process.terminate()
+            process.join()
+
+
+def _start(job: Job[Any]) -> tuple[Connection, SpawnProcess]:
+    receiver, sender = SPAWN.Pipe(duplex=False)
+    process = SPAWN.Process(target=_work, args=(job, sender), name=job.name)
+    with _environment("OMP_NUM_THREADS", str(job.threads)):  # which torch reads when it is imported
+        process.start()
+    sender.close()  # so that the end of the process ends the pipe
+    return receiver, process
+
+
+def _result(receiver: Connection, process: SpawnProcess) -> Any:
+    with receiver:
+        try:
+            result = receiver.recv()
+        except EOFError:
+            result = None
+    process.join()
+    return Failure(f"its process ended with code {process.exitcode}") if result is None else result[0]
+
+
+def _work(job: Job[Any], sender: Connection) -> None:
+    """Do a job and send its result, in the new process."""
+    if job.log is not None:
+        job.log.parent.mkdir(parents=True, exist_ok=True)
+        log = os.open(job.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
+        for stream in (sys.stdout, sys.stderr):
+            os.dup2(log, stream.fileno())
+    try:
+        result: Any = job.work(*job.arguments)
+    except DataError as error:
+        print(f"g2g: {error}", file=sys.stderr)
+        result = Failure(str(error))
+    except Exception as error:
+        traceback.print_exc()
+        result = Failure(f"{type(error).__name__}: {error}")
+    except KeyboardInterrupt:
+        sys.exit(130)
+    with suppress(BrokenPipeError):  # the process that started this one may be gone
+        sender.send((result,))
+
+
+@contextmanager
+def _environment(name: str, value: str) -> Iterator[None]:
+    """Set an environment variable for the processes started in the block."""
+    before = os.environ.get(name)
+    os.environ[name] = value
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[name]
+        else:
+            os.environ[name] = before

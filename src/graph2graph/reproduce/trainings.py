@@ -1,0 +1,132 @@
+"""A training run as data: what tables and experiments ask of `graph2graph.training`, in a process of its own or in this one."""
+
+import json
+import os
+import shlex
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from graph2graph.config import Config
+from graph2graph.files import read_json
+from graph2graph.reproduce.rows import Settings
+from graph2graph.variants import VARIANTS
+
+if TYPE_CHECKING:
+    from graph2graph.scoring import Scores
+    from graph2graph.training.plan import Plan
+
+
+@dataclass(frozen=True)
+class Training:
+    """A training run; paths are absolute or relative to the clone."""
+
+    train: Path
+    dev: Path
+    output: Path
+    variant: str
+    settings: Settings = field(hash=False, default_factory=dict)  # nested, over the variant's
+    encoder: str | None = None
+    start: Path | None = None  # the model to go on from, in place of an encoder
+    time_limit: float | None = None  # seconds
+    license: str = "not stated"
+
+    @property
+    def config(self) -> Config:
+        """The settings, checked."""
+        return Config.parse(VARIANTS[self.variant].complete(self.settings), str(self.output))
+
+    def command(self, published: Callable[[Path], str] = str) -> str:
+        """The same as a command for the shell, with paths as they may be published."""
+        options = ["--output", published(self.output)]
+        if self.start is not None:
+            options += ["--start", published(self.start)]
+        else:
+            options += ["--encoder", self.encoder or "none"]
+        options += ["--model", self.variant]
+        for key, value in flat(self.settings).items():
+            options += ["--set", f"{key}={json.dumps(value)}"]
+        if self.time_limit is not None:
+            options += ["--time-limit", f"{self.time_limit:g}s"]
+        if self.license != "not stated":
+            options += ["--license", self.license]
+        words = ["g2g", "train", published(self.train), published(self.dev), *options, "--resume"]
+        return " ".join(word if word.startswith("$") else shlex.quote(word) for word in words)
+
+
+def train(training: Training, root: Path, command: str) -> dict[str, Any]:
+    """Train in the clone at `root`, or go on where the run was stopped; return the content of its run.json."""
+    from graph2graph.training.processes import Processes
+    from graph2graph.training.run import Request, run
+
+    started = time.monotonic()
+    os.chdir(root)
+    _say(command)
+    request = Request(
+        train=training.train,
+        dev=training.dev,
+        output=training.output,
+        encoder=training.encoder,
+        start=training.start,
+        config=training.config,
+        time_limit=training.time_limit,
+        resume=True,
+        license=training.license,
+        command=command,
+        started=started,
+    )
+    run(request, processes=Processes(), observer=_Lines(), note=_say)
+    found: dict[str, Any] = read_json(training.output / "run.json")
+    return found
+
+
+def flat(settings: Mapping[str, Any], prefix: str = "") -> Settings:
+    """Settings by their dotted names.
+
+    >>> flat({"train": {"states": 8}, "data": {"tags": "xpos"}})
+    {'train.states': 8, 'data.tags': 'xpos'}
+    """
+    found: Settings = {}
+    for key, value in settings.items():
+        found |= flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {f"{prefix}{key}": value}
+    return found
+
+
+def nested(settings: Mapping[str, Any]) -> Settings:
+    """Settings with dotted names as groups.
+
+    >>> nested({"train.states": 8, "data.tags": "xpos"})
+    {'train': {'states': 8}, 'data': {'tags': 'xpos'}}
+    """
+    found: Settings = {}
+    for key, value in settings.items():
+        *groups, name = key.split(".")
+        place = found
+        for group in groups:
+            place = place.setdefault(group, {})
+        place[name] = value
+    return found
+
+
+class _Lines:
+    """Reports the course of a training run as lines on standard error."""
+
+    def planned(self, plan: "Plan", resumed_at: int) -> None:
+        """Report the plan."""
+        _say(f"plan: {plan.n_steps:,} steps, about {plan.seconds / 60:.0f} minutes")
+        if resumed_at:
+            _say(f"going on after step {resumed_at:,}")
+
+    def stepped(self, step: int, loss: float) -> None:
+        """Say nothing."""
+
+    def scored(self, step: int, epoch: int, scores: "Scores", best: bool) -> None:
+        """Report a scoring; a star marks the best so far."""
+        _say(f"epoch {epoch}, step {step:,}: UAS {scores.uas:.2f}, LAS {scores.las:.2f}{' *' if best else ''}")
+
+
+def _say(message: str) -> None:
+    print(message, file=sys.stderr, flush=True)

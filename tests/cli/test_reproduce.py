@@ -1,0 +1,48 @@
+"""`g2g reproduce`: what it shows, and wrong usage."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from conftest import ROOT, Result
+from toy_table import change_rows
+
+
+def test_a_dry_run_lists_all_rows(g2g: Callable[..., Result], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(ROOT)
+    done = g2g("reproduce", "wsj", "--dry-run", "--treebanks", tmp_path, "--minutes", "7")
+    assert done.code == 0, done.err
+    for title in ("StateTr+G2GTr", "BERT StateCLSTr", "BERT StateTr+G2GTr+C", "7 layers"):
+        assert title in done.out
+    assert "7 min" in done.out
+    assert "cannot run: no train" in done.out
+    paper = g2g("reproduce", "wsj", "--dry-run", "--treebanks", tmp_path, "--profile", "paper", "--json")
+    assert {row["state"] for row in json.loads(paper.out)} == {"cannot run"}
+
+
+def test_rows_of_another_table_are_shown(g2g: Callable[..., Result], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    assert "is wsj/bert-state" in g2g("reproduce", "appendix", "--dry-run").out
+
+
+def test_the_time_of_a_number_of_epochs_is_unknown(clone: Path, g2g: Callable[..., Result]) -> None:
+    change_rows(clone, "epochs = 12", "epochs = 3")
+    shown = g2g("reproduce", "toy", "--rows", "graph", "--dry-run").out
+    assert "3 epochs" in shown
+    assert "0 of 1 runs done; the rest: unknown" in shown
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["nothing"], 1, "there are toy, and claims"),
+        (["toy", "--rows", "a,sent"], 1, "no row 'a'"),
+        (["toy", "--seeds", "one"], 2, "expected numbers"),
+        (["toy", "--profile", "gpu"], 2, "gpu"),
+    ],
+)
+def test_wrong_usage(clone: Path, g2g: Callable[..., Result], arguments: list[str], code: int, message: str) -> None:
+    done = g2g("reproduce", *arguments, "--dry-run")
+    assert (done.code, message in done.err) == (code, True), done.err

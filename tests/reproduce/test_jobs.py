@@ -1,0 +1,57 @@
+"""Jobs in spawned processes: results, failures, threads, logs."""
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from graph2graph.errors import DataError
+from graph2graph.reproduce.jobs import Failure, Job, run_jobs
+
+pytestmark = pytest.mark.slow
+
+
+def threads_and(value: int) -> tuple[str, int]:
+    return os.environ["OMP_NUM_THREADS"], value
+
+
+def fails(kind: str) -> None:
+    print("failing", kind)
+    if kind == "data":
+        raise DataError("x.conllu: line 1: no columns")
+    if kind == "killed":
+        os.kill(os.getpid(), signal.SIGKILL)
+    raise ValueError("unexpected")
+
+
+def test_each_job_has_its_arguments_and_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OMP_NUM_THREADS", "7")
+    jobs = [Job(f"job {n}", threads_and, (n,), threads=n) for n in (1, 2, 3)]
+    found = {job.name: result for job, result in run_jobs(jobs, workers=2)}
+    assert found == {f"job {n}": (str(n), n) for n in (1, 2, 3)}
+    assert os.environ["OMP_NUM_THREADS"] == "7"
+
+
+def test_a_failure_does_not_stop_the_others(tmp_path: Path) -> None:
+    jobs = [Job(kind, fails, (kind,), log=tmp_path / f"{kind}.txt") for kind in ("data", "killed", "other")]
+    found = {job.name: result for job, result in run_jobs(jobs, workers=1)}
+    assert found == {
+        "data": Failure("x.conllu: line 1: no columns"),
+        "killed": Failure(f"its process ended with code -{signal.SIGKILL:d}"),
+        "other": Failure("ValueError: unexpected"),
+    }
+    assert (tmp_path / "data.txt").read_text() == "failing data\ng2g: x.conllu: line 1: no columns\n"
+    assert "Traceback" in (tmp_path / "other.txt").read_text()
+
+
+def test_jobs_are_taken_when_there_is_a_worker() -> None:
+    taken = []
+
+    def jobs():  # type: ignore[no-untyped-def]
+        for n in range(3):
+            taken.append(n)
+            yield Job(str(n), threads_and, (n,))
+
+    for number, _ in enumerate(run_jobs(jobs(), workers=1)):
+        assert taken == list(range(number + 1))
