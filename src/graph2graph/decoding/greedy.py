@@ -87,8 +87,7 @@ def greedy(
 ) -> States:
     """The final states of these sentences, which have the given arcs and labels; adds what was done to `work`."""
     work = work or Work()
-    if given is not None or work.observer is not None:
-        # drafts ignore given arcs; and an observer expects each encoding to be made when it is used
+    if given is not None:  # drafts ignore given arcs, so they would seldom be used
         decode = decode.model_copy(update={"draft_tokens": 0})
     states = States([feature.n_words for feature in features])
     reencoder = reencoder_of(model, features, states, decode)

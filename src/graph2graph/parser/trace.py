@@ -1,7 +1,7 @@
-"""The whole story of one parse: every state, what the parser thought of it, and where its encoder looked.
+"""The steps of one parse: each state, the probabilities of its actions and labels, and the encoder's attention along the arcs.
 
-It is the same parse as any other: `Parser.parse` is run, and watched. What comes out is plain data, ready for JSON; the page of
-`g2g serve` plays it.
+`trace` runs `Parser.parse` and observes it, so the tree is the one that any other parse gives. The result is plain data, ready
+for JSON: the page of `g2g serve` plays it.
 """
 
 import math
@@ -13,16 +13,18 @@ from torch import Tensor
 
 from graph2graph.arrays import FloatArray, IntArray
 from graph2graph.decoding.greedy import Decisions, Work
+from graph2graph.decoding.options import Reencode
 from graph2graph.decoding.reencoding import Scored
 from graph2graph.encoder.graph_attention import record_attention
 from graph2graph.models.features import OUTSIDE, Features
+from graph2graph.models.parser_model import ParserModel
 from graph2graph.parser.parser import Parser
-from graph2graph.transition.state import NO_NODE, Action
+from graph2graph.transition.state import NO_NODE, Action, arc_of
 from graph2graph.transition.states import States
 from graph2graph.treebank import conllu
 from graph2graph.treebank.conllu import Sentence
 
-N_LABELS = 5  # of each arc that are told
+N_LABELS = 5  # of each arc, the most probable
 DIGITS = 6  # of a probability
 
 
@@ -38,14 +40,14 @@ class Word(TypedDict):
 
 
 class Label(TypedDict):
-    """A label and its probability, given the direction of the arc."""
+    """A label and its probability given the direction of the arc."""
 
     label: str
     p: float
 
 
 class Choice(TypedDict):
-    """A legal action and its probability among them; if it makes an arc, also the most probable labels."""
+    """A legal action, its probability among the legal ones and, if it adds an arc, the most probable labels."""
 
     action: str
     p: float
@@ -53,9 +55,9 @@ class Choice(TypedDict):
 
 
 class Flow(TypedDict):
-    """The attention along an arc: what the head pays to the dependent and what the dependent pays to the head.
+    """The attention along an arc: from the head to the dependent, and from the dependent to the head.
 
-    Both are means over all layers and heads of the encoder; None where no row of its input holds both words.
+    Both are means over the encoder's layers and attention heads; None if no row of its input holds both words.
     """
 
     head: int
@@ -72,7 +74,7 @@ class LayerFlow(TypedDict):
 
 
 class Attention(TypedDict):
-    """The attention along the arcs of the graph that the encoder saw; no layers where there was no arc yet."""
+    """The attention along the arcs of the graph that was encoded; no layers if it has no arcs."""
 
     arcs: list[Flow]
     layers: list[LayerFlow]
@@ -86,46 +88,49 @@ class Arc(TypedDict):
 
 
 class Step(TypedDict):
-    """A state and what was done in it."""
+    """A state and the action taken in it."""
 
-    stack: list[int]  # the top comes last
-    buffer: list[int]  # the front comes first
+    stack: list[int]  # the top is last
+    buffer: list[int]  # the front is first
     deleted: list[int]  # in the order of the sentence
     actions: list[Choice]  # the legal ones
     action: str
     p: float
-    arc: Arc | None  # that it adds
+    arc: Arc | None  # that the action adds
     label: str | None
     label_p: float | None
     encoded: bool  # whether the encoder was run for this decision
-    attention: Attention | None  # if it was, and takes a graph
+    attention: Attention | None  # if it was run and takes a graph
 
 
 class Trace(TypedDict):
-    """A sentence and how its tree came to be."""
+    """A sentence, its tree and the steps that built it."""
 
     sent_id: str | None
     text: str
     words: list[Word]
     heads: list[int]
     deprels: list[str]
-    given: list[int]  # words whose head was given
+    given: list[int]  # words with a given head
     steps: list[Step]
     n_encoded: int  # how often the encoder was run
-    graph: bool  # whether it takes the arcs as input
-    labels: list[str]  # that the parser knows
+    graph: bool  # whether the arcs are an input of the encoder
+    labels: list[str]  # all that the parser knows
     conllu: str
 
 
-def trace(parser: Parser, sentence: Sentence, *, tags: bool = True, reencode: float | None = None) -> Trace:
-    """Parse a sentence as `Parser.parse` does, and tell how; heads and labels that it has are kept."""
-    with record_attention() as seen:
-        story = _Story(parser, parser.featurizer(sentence), seen)
-        work = Work(observer=story.note)
+def trace(parser: Parser, sentence: Sentence, *, tags: bool = True, reencode: Reencode | None = None) -> Trace:
+    """The steps that parse a sentence; heads and labels that it has are kept.
+
+    tags: whether the parser sees those of the sentence. reencode: as in `ParseOptions`.
+    """
+    with record_attention() as layers:
+        recorder = _Recorder(parser, parser.featurizer(sentence), layers)
+        work = Work(observer=recorder.record)
         [tree] = parser.parse([sentence], tags=tags, reencode=reencode, keep_arcs=True, work=work)
-    for step in story.steps:
+    for step in recorder.steps:
         if (arc := step["arc"]) and (label := tree.deprels[arc["dependent"] - 1]) != step["label"]:
-            step["label"], step["label_p"] = label, 0.0  # given, and not known to the parser
+            step["label"], step["label_p"] = label, 0.0  # given, and unknown to the parser
     return {
         "sent_id": tree.sent_id,
         "text": tree.text,
@@ -133,7 +138,7 @@ def trace(parser: Parser, sentence: Sentence, *, tags: bool = True, reencode: fl
         "heads": tree.tree,
         "deprels": tree.deprels,
         "given": [number for number, head in enumerate(sentence.heads, 1) if head is not None],
-        "steps": story.steps,
+        "steps": recorder.steps,
         "n_encoded": work.n_encoded,
         "graph": parser.config.model.graph_input,
         "labels": parser.vocabulary.labels,
@@ -152,101 +157,116 @@ def _word(number: int, row: list[str]) -> Word:
     }
 
 
-class _Story:
-    """The steps of one sentence, written down as they are taken."""
+class _Recorder:
+    """Records the steps of one sentence as the decoder takes them."""
 
-    def __init__(self, parser: Parser, features: Features, seen: list[Tensor]) -> None:
-        self.parser, self.model, self.features, self.seen = parser, parser.model, features, seen
+    def __init__(self, parser: Parser, features: Features, layers: list[Tensor]) -> None:
+        """layers: the attention of each layer, which the encoder appends when it runs."""
+        self.model, self.labels, self.layers = parser.model, parser.vocabulary.labels, layers
+        self.attention = _ArcAttention(parser.model, features)
         self.steps: list[Step] = []
-        # the attention along the arc of each dependent, by direction (to the dependent, to the head) and layer
-        self.flow: FloatArray = np.full((2, parser.config.model.encoder.layers, features.n_words + 1), np.nan)
 
-    def note(self, states: States, scored: Scored, decided: Decisions) -> None:
-        """Write down a step that is about to be taken."""
+    def record(self, states: States, scored: Scored, decided: Decisions) -> None:
+        """Record a state and the action that is about to be taken in it."""
         action = Action(int(decided.actions[0]))
-        s2, s1, _ = decided.focus[0].tolist()
-        arc: Arc | None = None
-        if action in (Action.LEFT_ARC, Action.RIGHT_ARC):
-            left = action == Action.LEFT_ARC
-            arc = {"head": s1 if left else s2, "dependent": s2 if left else s1}
+        s2, s1, b1 = decided.focus[0].tolist()
+        arc = arc_of(action, (s2, s1, b1))
+        legal = [other for other in Action if scored.actions[0, other] > -math.inf]
+        attention = None
+        if self.model.config.graph_input and self.layers:
+            attention = self.attention.describe(self.layers, states, self._new_dependents())
         self.steps.append(
             {
                 "stack": states.stack[0, : states.stack_size[0]].tolist(),
                 "buffer": states.buffer[0, : states.buffer_size[0]][::-1].tolist(),
                 "deleted": (states.heads[0] != NO_NODE).nonzero()[0].tolist(),
-                "actions": [
-                    self._choice(other, scored, decided) for other in Action if scored.actions[0, other] > -math.inf
-                ],
+                "actions": [self._choice(other, scored, decided) for other in legal],
                 "action": action.title,
                 "p": _rounded(decided.action_p[0, action]),
-                "arc": arc,
-                "label": self.parser.vocabulary.labels[decided.labels[0]] if arc else None,
+                "arc": {"head": arc[0], "dependent": arc[1]} if arc else None,
+                "label": self.labels[decided.labels[0]] if arc else None,
                 "label_p": _rounded(decided.label_p[0]) if arc else None,
                 "encoded": bool(decided.is_fresh[0]),
-                "attention": self._attention(states) if self.model.config.graph_input and self.seen else None,
+                "attention": attention,
             }
         )
-        self.seen.clear()
+        self.layers.clear()
 
     def _choice(self, action: Action, scored: Scored, decided: Decisions) -> Choice:
         labels: list[Label] = []
         if action in (Action.LEFT_ARC, Action.RIGHT_ARC):
             is_right = torch.tensor([action == Action.RIGHT_ARC], device=self.model.device)
-            scores = scored.label_scores(self.model, np.arange(1), decided.focus, is_right)
-            found = scores[0].softmax(dim=0).topk(min(N_LABELS, scores.shape[1]))
-            names, best = self.parser.vocabulary.labels, zip(found.indices.tolist(), found.values.tolist(), strict=True)
-            labels = [{"label": names[label], "p": _rounded(p)} for label, p in best if p > 0]
+            scores = scored.label_scores(self.model, np.arange(1), decided.focus, is_right)[0]
+            best = scores.softmax(dim=0).topk(min(N_LABELS, len(scores)))
+            pairs = zip(best.indices.tolist(), best.values.tolist(), strict=True)
+            labels = [{"label": self.labels[label], "p": _rounded(p)} for label, p in pairs if p > 0]
         return {"action": action.title, "p": _rounded(decided.action_p[0, action]), "labels": labels}
 
-    def _attention(self, states: States) -> Attention:
-        """What the encoding just made paid along the arcs of its graph."""
-        heads = states.heads[0]
-        dependents = (heads != NO_NODE).nonzero()[0]
-        self._look(heads[dependents], dependents, states)
-        flow = self.flow[:, :, dependents]  # [2, layers, arcs]
-        arcs: list[Flow] = [
-            {"head": head, "dependent": dependent, "to_dependent": _share(down), "to_head": _share(up)}
-            for head, dependent, down, up in zip(
-                heads[dependents].tolist(), dependents.tolist(), *flow.mean(axis=1).tolist(), strict=True
-            )
-        ]
-        inside = flow[:, :, ~np.isnan(flow).any(axis=(0, 1))]
-        layers: list[LayerFlow] = []
-        if inside.size:
-            means = inside.mean(axis=2).T.tolist()
-            layers = [{"to_dependent": _rounded(down), "to_head": _rounded(up)} for down, up in means]
-        return {"arcs": arcs, "layers": layers}
-
-    def _look(self, heads: IntArray, dependents: IntArray, states: States) -> None:
-        """Take down the attention along these arcs, each way in the row that represents the word which pays it."""
-        n_rows = len(self.seen[0]) // self.model.config.encoder.heads
-        layers = torch.stack(
-            [layer.view(n_rows, -1, *layer.shape[1:]).mean(dim=1) for layer in self.seen]
-        )  # [layers, R, n, n]
-        attention = layers.double().cpu().numpy()
-        if self.model.config.input == "state":
-            self.flow[:] = np.nan  # a long state is not seen whole, and not always the same part of it
-            places = self.model.state_input(states).places[0]
-            rows, row_of = [np.where(places > 0, places, OUTSIDE)], np.zeros_like(places)  # 0 is CLS: no such node
-        else:
-            features = self.features
-            if n_rows < len(features.rows):  # a long sentence, of which only the parts with new arcs were encoded
-                features = features.around(self._newly_attached())
-            rows, row_of = [row.columns for row in features.rows], features.row_of
-        for number, columns in enumerate(rows):
-            for way, (queries, keys) in enumerate(((heads, dependents), (dependents, heads))):
-                there = (columns[queries] != OUTSIDE) & (columns[keys] != OUTSIDE) & (row_of[queries] == number)
-                seen = attention[:, number, columns[queries[there]], columns[keys[there]]]
-                self.flow[way][:, dependents[there]] = seen
-
-    def _newly_attached(self) -> list[int]:
-        """The dependents of the arcs since the last time that the encoder was run."""
+    def _new_dependents(self) -> list[int]:
+        """The dependents of the arcs added since the last step that was encoded."""
         found = []
         for step in reversed(self.steps):
             found += [step["arc"]["dependent"]] if step["arc"] else []
             if step["encoded"]:
                 break
         return found
+
+
+class _ArcAttention:
+    """The attention along the arcs of one sentence.
+
+    Letters in shapes: h heads of the encoder, R rows of its input, n columns of a row.
+    """
+
+    def __init__(self, model: ParserModel, features: Features) -> None:
+        self.model, self.features = model, features
+        # by the arc's dependent: from its head and to its head, in each layer; NaN if no row holds both words
+        self.along: FloatArray = np.full((2, model.config.encoder.layers, features.n_words + 1), np.nan)
+
+    def describe(self, layers: list[Tensor], states: States, new_dependents: list[int]) -> Attention:
+        """The attention along all arcs of a state, which was just encoded; layers: [R·h, n, n] each."""
+        heads = states.heads[0]
+        dependents = (heads != NO_NODE).nonzero()[0]
+        heads = heads[dependents]
+        self._update(layers, states, heads, dependents, new_dependents)
+        along = self.along[:, :, dependents]  # [2, layers, arcs]
+        arcs: list[Flow] = [
+            {"head": head, "dependent": dependent, "to_dependent": _share(down), "to_head": _share(up)}
+            for head, dependent, down, up in zip(
+                heads.tolist(), dependents.tolist(), *along.mean(axis=1).tolist(), strict=True
+            )
+        ]
+        known = along[:, :, ~np.isnan(along).any(axis=(0, 1))]
+        means = known.mean(axis=2).T.tolist() if known.size else []
+        return {
+            "arcs": arcs,
+            "layers": [{"to_dependent": _rounded(down), "to_head": _rounded(up)} for down, up in means],
+        }
+
+    def _update(
+        self, layers: list[Tensor], states: States, heads: IntArray, dependents: IntArray, new_dependents: list[int]
+    ) -> None:
+        """Read the attention along these arcs, each way in the row that represents the word which pays it."""
+        n_rows = len(layers[0]) // self.model.config.encoder.heads
+        by_row = torch.stack([layer.view(n_rows, -1, *layer.shape[1:]).mean(dim=1) for layer in layers])
+        attention = by_row.double().cpu().numpy()  # [layers, R, n, n]
+        rows, row_of = self._rows(n_rows, states, new_dependents)
+        for number, columns in enumerate(rows):
+            for way, (queries, keys) in enumerate(((heads, dependents), (dependents, heads))):
+                is_here = (columns[queries] != OUTSIDE) & (columns[keys] != OUTSIDE) & (row_of[queries] == number)
+                seen = attention[:, number, columns[queries[is_here]], columns[keys[is_here]]]
+                self.along[way][:, dependents[is_here]] = seen
+
+    def _rows(self, n_rows: int, states: States, new_dependents: list[int]) -> tuple[list[IntArray], IntArray]:
+        """The column of each node in each row of the input, OUTSIDE if it is not there, and the row of each node."""
+        if self.model.config.input == "state":
+            self.along[:] = np.nan  # the encoder may hold another part of a long state than before
+            columns = self.model.state_input(states).places[0]
+            return [np.where(columns > 0, columns, OUTSIDE)], np.zeros_like(columns)  # 0 is CLS
+        features = self.features
+        if n_rows < len(features.rows):  # of a long sentence only the windows with new arcs were encoded
+            features = features.around(new_dependents)
+        return [row.columns for row in features.rows], features.row_of
 
 
 def _share(value: float) -> float | None:
