@@ -18,16 +18,12 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice, pairwise
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import numpy as np
-import spacy
 import srsly
 from spacy.language import Language
-from spacy.parts_of_speech import IDS
 from spacy.pipeline import Pipe
 from spacy.tokens import Doc
-from spacy.vocab import Vocab
 
 from graph2graph.decoding.options import ParseOptions, TagSource
 from graph2graph.errors import DataError
@@ -37,8 +33,8 @@ from graph2graph.parser.vocabulary import TAG_COLUMNS
 from graph2graph.text.udpipe import start
 from graph2graph.treebank import conllu
 from graph2graph.treebank.conllu import Sentence
+from graph2graph.treebank.spacy_doc import ROOT, set_attributes
 
-ROOT = "ROOT"
 SPACE = "dep"  # the label of white space
 
 
@@ -195,16 +191,10 @@ def _annotate(doc: Doc, portions: Sequence[Portion], trees: Iterable[Sentence]) 
         for i in sorted(set(range(first, end)) - set(words) - {leading}):
             heads[i] = i - 1 if i > leading else leading
     labels = [doc.vocab.strings.add(dep) for dep in deps]
-    _set(doc, HEAD=[head - i for i, head in enumerate(heads)], DEP=labels)
+    set_attributes(doc, HEAD=[head - i for i, head in enumerate(heads)], DEP=labels)
     # spaCy has now set the starts by the tree, which it gets wrong where many arcs cross: they are set once more.
     firsts = {portion.first for portion in portions}
-    _set(doc, SENT_START=[1 if i in firsts else -1 for i in range(len(doc))])
-
-
-def _set(doc: Doc, **columns: list[int]) -> None:
-    """Set attributes of all tokens, in spaCy's own way: numbers of 64 bits, in which -1 is the greatest."""
-    array: Any = np.array([[value % 2**64 for value in column] for column in columns.values()], dtype=np.uint64).T
-    doc.from_array(list(columns), array)
+    set_attributes(doc, SENT_START=[1 if i in firsts else -1 for i in range(len(doc))])
 
 
 def make(
@@ -226,35 +216,3 @@ Language.factory(
     assigns=["token.dep", "token.head", "token.is_sent_start", "doc.sents"],
     func=make,
 )
-
-
-def doc_of(sentences: Sequence[Sentence], vocab: Vocab | None = None) -> Doc:
-    """A Doc of parsed sentences: words, spaces, lemmas, tags, features, trees. Runs of white space become one space."""
-    names = ("words", "spaces", "lemmas", "tags", "pos", "morphs", "heads", "deps")
-    given: dict[str, Any] = {name: [] for name in names}
-    starts: list[int] = []
-    for sentence in sentences:
-        before = len(starts)
-        starts += [1, *[-1] * (len(sentence) - 1)]
-        given["words"] += sentence.forms
-        given["spaces"] += _spaces(sentence)
-        for name, column in (("lemmas", conllu.LEMMA), ("tags", conllu.XPOS), ("morphs", conllu.FEATS)):
-            given[name] += ["" if cell == "_" else cell for cell in sentence.column(column)]
-        given["pos"] += [tag if tag in IDS else "" for tag in sentence.column(conllu.UPOS)]
-        for i, (head, deprel) in enumerate(zip(sentence.heads, sentence.deprels, strict=True), before):
-            given["heads"].append(None if head is None else before + head - 1 if head else i)
-            given["deps"].append(None if head is None else deprel if head else ROOT)
-    if not starts:
-        return Doc(vocab or spacy.blank("xx").vocab)
-    given["spaces"][-1] = False
-    doc = Doc(vocab or spacy.blank("xx").vocab, **given)
-    _set(doc, SENT_START=starts)
-    return doc
-
-
-def _spaces(sentence: Sentence) -> list[bool]:
-    """Whether a space follows each word; within a token of several words none does."""
-    found = ["SpaceAfter=No" not in misc.split("|") for misc in sentence.column(conllu.MISC)]
-    for first, last, row in sentence.ranges:
-        found[first - 1 : last] = [False] * (last - first) + ["SpaceAfter=No" not in row[conllu.MISC].split("|")]
-    return found

@@ -252,7 +252,7 @@ class Document:
     def to_spacy(self, vocab: "Vocab | None" = None) -> "Doc":
         """The same words, lemmas, tags, trees and sentences as a spaCy Doc, of this vocabulary or one of its own."""
         try:
-            from graph2graph.integrations.spacy import doc_of
+            from graph2graph.treebank.spacy_doc import doc_of
         except ImportError as error:
             raise DataError("to_spacy needs spaCy: pip install 'graph2graph[spacy]'") from error
         return doc_of(self.sentences, vocab)
