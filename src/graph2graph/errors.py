@@ -2,4 +2,9 @@
 
 
 class DataError(Exception):
-    """Something in a file, a model or the settings is not as it must be; the message says what and where."""
+    """A file, a model or the settings are not as they must be; the message says what is wrong and where."""
+
+
+def one_line(text: str) -> str:
+    """The text, escaped if it has characters that would break a message into lines or control the terminal."""
+    return text if text.isprintable() else ascii(text)

@@ -1,26 +1,89 @@
-"""Files: one atomic writer and one reader of JSON and of TOML for the whole package.
+"""Files: one atomic writer, one reader of plain or gzip files, and readers of JSON and TOML.
 
-A regular file appears under its name only when all of it has reached the disk, so a reader never sees half a file and a
+A written file appears under its name only when all of it has reached the disk, so a reader never sees half a file and a
 file can be read and rewritten in one go. A link keeps its target and a file keeps its mode. Pipes and devices are written
 straight through.
 """
 
 import gzip
+import io
 import json
 import os
+import re
 import stat
 import tempfile
 import tomllib
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, cast
 
-from graph2graph.errors import DataError
+from graph2graph.errors import DataError, one_line
+
+PathLike = str | os.PathLike[str]
+Stream = IO[bytes] | IO[str]
+
+GZIP_ERRORS = (EOFError, gzip.BadGzipFile, zlib.error)
+_UNDECODED = re.compile("[\udc80-\udcff]")  # what "surrogateescape" decodes invalid bytes to
 
 
 @contextmanager
-def writing(path: str | os.PathLike[str], *, keep_partial: bool = False) -> Iterator[IO[bytes]]:
+def reading(source: PathLike | Stream) -> Iterator[Any]:
+    """Open a file, or take an open stream, and unpack it if its first bytes say gzip; a text stream is left as it is."""
+    if isinstance(source, (str, os.PathLike)):
+        with open(source, "rb") as file:
+            yield _unpacked(file)
+    elif is_text(source):
+        yield source
+    elif hasattr(source, "peek"):
+        yield _unpacked(source)
+    else:
+        buffered = io.BufferedReader(source)  # type: ignore[type-var]
+        try:
+            yield _unpacked(buffered)
+        finally:
+            if not buffered.closed:
+                buffered.detach()  # or the caller's stream would be closed with it
+
+
+def is_text(stream: Any) -> bool:
+    """Whether a stream has text, not bytes; the wrappers of codecs and tempfile are no `io.TextIOBase`."""
+    return hasattr(stream, "encoding")
+
+
+def _unpacked(stream: Any) -> Any:
+    is_gzip = stream.peek(2)[:2] == b"\x1f\x8b"
+    return io.BufferedReader(gzip.GzipFile(fileobj=stream)) if is_gzip else stream
+
+
+def read_lines(source: PathLike | IO[bytes], name: str, *, limit: int = -1) -> Iterator[str]:
+    """The lines of a UTF-8 file with their line ends; a line of more than `limit` characters comes in parts."""
+    try:
+        with reading(source) as stream:
+            text = io.TextIOWrapper(stream, encoding="utf-8-sig", errors="surrogateescape", newline="\n")
+            try:
+                yield from _decoded(iter(lambda: text.readline(limit), ""), name)
+            finally:
+                text.detach()  # or standard input would be closed with it
+    except GZIP_ERRORS as error:
+        raise DataError(f"{name}: broken gzip data: {error}") from error
+    except OSError as error:
+        raise DataError(f"{name}: {error.strerror or error}") from error
+
+
+def _decoded(parts: Iterator[str], name: str) -> Iterator[str]:
+    """The same parts of lines, or an error that says where the first invalid byte is."""
+    line, column = 1, 0
+    for part in parts:
+        if invalid := _UNDECODED.search(part):
+            raise DataError(f"{name}:{line}: invalid UTF-8 at position {column + invalid.start() + 1}")
+        yield part
+        line, column = (line + 1, 0) if part.endswith("\n") else (line, column + len(part))
+
+
+@contextmanager
+def writing(path: PathLike, *, keep_partial: bool = False) -> Iterator[IO[bytes]]:
     """Open a file to be replaced when the block ends without an error; gzip if the name ends in `.gz`.
 
     If the block fails, the old file stays as it was. With `keep_partial` what was written so far is kept beside it, as
@@ -37,7 +100,7 @@ def writing(path: str | os.PathLike[str], *, keep_partial: bool = False) -> Iter
     except BrokenPipeError:
         raise
     except OSError as error:
-        raise DataError(f"{name}: {error.strerror or error}") from error
+        raise DataError(f"{one_line(str(name))}: {error.strerror or error}") from error
 
 
 @contextmanager
@@ -80,7 +143,7 @@ def _mode(target: Path) -> int:
     return 0o666 & ~mask
 
 
-def write_bytes(path: str | os.PathLike[str], content: bytes) -> None:
+def write_bytes(path: PathLike, content: bytes) -> None:
     """Write a file, and its directory if there is none."""
     parent = Path(path).parent
     try:
@@ -91,12 +154,12 @@ def write_bytes(path: str | os.PathLike[str], content: bytes) -> None:
         stream.write(content)
 
 
-def write_text(path: str | os.PathLike[str], text: str) -> None:
+def write_text(path: PathLike, text: str) -> None:
     """Write a UTF-8 file, and its directory if there is none."""
     write_bytes(path, text.encode())
 
 
-def write_json(path: str | os.PathLike[str], value: Any, *, indent: int = 2) -> None:
+def write_json(path: PathLike, value: Any, *, indent: int = 2) -> None:
     """Write a JSON file, and its directory if there is none."""
     write_text(path, json.dumps(value, indent=indent, ensure_ascii=False) + "\n")
 

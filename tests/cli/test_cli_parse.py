@@ -22,7 +22,7 @@ from graph2graph.config import Config
 from graph2graph.errors import DataError
 from graph2graph.parser import catalogue
 from graph2graph.parser.parser import Parser, Vocabulary
-from graph2graph.text.udpipe import TextModel, offsets
+from graph2graph.text.udpipe import TextModel
 from graph2graph.treebank import conllu
 from graph2graph.treebank.conllu import LEMMA, UPOS, XPOS
 from graph2graph.variants import VARIANTS
@@ -86,7 +86,9 @@ def test_other_columns_stay_whatever_the_tags(g2g: Run, full: Path, tmp_path: Pa
 def test_the_parser_sees_the_tags_asked_for(g2g: Run, full: Path, text_udpipe: Path, tmp_path: Path) -> None:
     parser, tagger = Parser.load(full), TextModel.load(text_udpipe)
     wrong = tmp_path / "wrong.conllu"
-    conllu.write((s.with_tags(["VERB"] * len(s), ["_"] * len(s)) for s in conllu.read(TOY)), wrong)
+    conllu.write(
+        (s.with_columns({conllu.UPOS: ["VERB"] * len(s), conllu.XPOS: ["_"] * len(s)}) for s in conllu.read(TOY)), wrong
+    )
     trees = {}
     for tags in ("keep", "predict", "none"):
         done = g2g("parse", "--model", full, wrong, "--tags", tags)
@@ -173,7 +175,7 @@ def test_raw_text_without_tags_and_with_lines(g2g: Run, full: Path) -> None:
     done = g2g("parse", "--model", full, "--text", "Hey There. Yes\nYes", "--presegmented", "--ranges")
     sentences = list(conllu.read(io.StringIO(done.out)))
     assert [s.forms for s in sentences] == [["Hey", "There", ".", "Yes"], ["Yes"]]
-    assert offsets(sentences[1]) == [(15, 18)]
+    assert sentences[1].spans == [(15, 18)]
 
 
 def test_json_says_where_words_are(g2g: Run, full: Path, tmp_path: Path) -> None:
@@ -222,7 +224,7 @@ def test_load(full: Path, model: Path) -> None:
     piped = list(nlp.pipe(iter(texts)))
     assert [d.text for d in piped] == texts
     assert [d.to_conllu() for d in piped] == [nlp(text).to_conllu() for text in texts]
-    assert offsets(nlp("Yes", ranges=True).sentences[0]) == [(0, 3)]
+    assert nlp("Yes", ranges=True).sentences[0].spans == [(0, 3)]
     assert [s.lines for s in nlp.parse(conllu.read(TOY))] == [
         s.lines for s in Parser.load(full).parse(conllu.read(TOY))
     ]

@@ -163,7 +163,9 @@ def n_confused(found: Errors) -> int:
 
 
 def test_penn_tags_where_there_are_no_universal_ones() -> None:
-    gold = sentence_with([2, 0, 2], ["nsubj", "", "obj"]).with_tags(["_"] * 3, ["NNS", "VBP", "NN"])
+    gold = sentence_with([2, 0, 2], ["nsubj", "", "obj"]).with_columns(
+        {conllu.UPOS: ["_"] * 3, conllu.XPOS: ["NNS", "VBP", "NN"]}
+    )
     [pattern] = errors([gold], [gold.with_tree([2, 0, 1], ["nsubj", "root", "obj"])]).patterns
     assert (pattern.tag, pattern.gold_head, pattern.system_head) == ("NN", "VBP", "NNS")
 

@@ -178,7 +178,7 @@ def test_with_other_components(toy_model: Path) -> None:
     ruled.add_pipe("attribute_ruler").add(patterns=[[{"ORTH": "dog"}]], attrs={"POS": "NOUN"})
     ruled.add_pipe("g2g_parser", config={"model": str(toy_model)})
     doc = ruled("dog saw")
-    sentence = Sentence.from_words(["dog", "saw"]).with_tags(["NOUN", "_"], ["_", "_"])
+    sentence = Sentence.from_words(["dog", "saw"]).with_columns({conllu.UPOS: ["NOUN", "_"], conllu.XPOS: ["_", "_"]})
     assert trees(doc) == expected(Parser.load(toy_model), [sentence])
 
 

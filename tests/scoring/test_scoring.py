@@ -527,7 +527,7 @@ def test_other_characters_are_an_error() -> None:
         (HEARING, one_less, "pred.conllu:10: the characters are at an end, in gold.conllu:13 they are '.'"),
         (one_less, HEARING, "pred.conllu:13: the characters are '.', in gold.conllu:10 they are at an end"),
         (HEARING, "", "pred.conllu:1: the characters are none, in gold.conllu:2 they are '``Hear"),
-        (HEARING, HEARING.replace("Hearings", "~"), "pred.conllu:3: FORM is nothing but spaces"),
+        (HEARING, HEARING.replace("Hearings", "~"), "pred.conllu:3: FORM is only spaces"),
     ):
         assert message(scoring.score_aligned, gold, predicted).startswith(expected)
 

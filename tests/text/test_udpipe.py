@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from conftest import CONTRACTIONS, ROOT
 from graph2graph.errors import DataError
 from graph2graph.text import udpipe as text
-from graph2graph.text.udpipe import TextModel, TextOptions, offsets, paragraphs
+from graph2graph.text.udpipe import TextModel, TextOptions, paragraphs
 from graph2graph.treebank import conllu
 from graph2graph.treebank.conllu import FEATS, FORM, ID, LEMMA, MISC, UPOS, XPOS, Sentence
 
@@ -91,7 +91,7 @@ def test_nothing_of_a_text_is_lost(model: TextModel, given: str) -> None:
 @given(given=texts)
 def test_offsets_point_at_the_forms(model: TextModel, given: str) -> None:
     for sentence in model.sentences(given, ranges=True):
-        for form, place in zip(sentence.forms, offsets(sentence), strict=True):
+        for form, place in zip(sentence.forms, sentence.spans, strict=True):
             assert place is not None
             assert seen(given)[slice(*place)].split() == form.split()
 
@@ -120,7 +120,7 @@ def test_contractions_are_two_words(model: TextModel) -> None:
     [sentence] = model.sentences("I don't think he saw it.", ranges=True)
     assert sentence.forms == ["I", "do", "n't", "think", "he", "saw", "it", "."]
     assert [row[:2] for row in tokens(sentence)][1] == ["2-3", "don't"]
-    assert offsets(sentence)[1:3] == [(2, 4), (4, 7)]
+    assert sentence.spans[1:3] == [(2, 4), (4, 7)]
     assert sentence.column(UPOS)[:4] == ["PRON", "AUX", "PART", "VERB"]
     assert sentence.column(LEMMA)[2] == "not"
     assert sentence.column(FEATS)[2] == "Polarity=Neg"
@@ -131,7 +131,7 @@ def test_a_word_that_is_not_in_its_token_has_no_place() -> None:
     [sentence] = conllu.read(
         io.StringIO(lines.format(*["\t".join("_" * 8)] * 2, "\t".join("_" * 7) + "\tTokenRange=3:4"))
     )
-    assert offsets(sentence) == [None, None, (3, 4)]
+    assert sentence.spans == [None, None, (3, 4)]
 
 
 def test_a_text_in_blocks_is_the_whole_text(model: TextModel, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -240,7 +240,9 @@ def test_train_text_mistakes(g2g: Run, tmp_path: Path) -> None:
     sentences = list(conllu.read(TOY))
     bad, untagged, one, spaced = (tmp_path / f"{name}.conllu" for name in ("bad", "untagged", "one", "spaced"))
     bad.write_text("1\tword\n\n2\tword\n\n")
-    conllu.write((s.with_tags(["_"] * len(s), ["_"] * len(s)) for s in sentences), untagged)
+    conllu.write(
+        (s.with_columns({conllu.UPOS: ["_"] * len(s), conllu.XPOS: ["_"] * len(s)}) for s in sentences), untagged
+    )
     conllu.write(sentences[2:3], one)
     conllu.write((s.with_columns({MISC: ["_"] * len(s)}) for s in sentences), spaced)
     empty = tmp_path / "empty.conllu"

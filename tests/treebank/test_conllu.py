@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from graph2graph import files
 from graph2graph.errors import DataError
 from graph2graph.treebank import conllu
 from graph2graph.treebank.conllu import DEPREL, FORM, HEAD, MISC, Sentence
@@ -195,17 +196,18 @@ def test_tree_of_an_unparsed_sentence() -> None:
         _ = sentence.tree
 
 
-def test_with_misc() -> None:
-    sentence, _ = read_text(EXAMPLE)
-    changed = sentence.with_misc([{"ArcP": "0.5", "Z": "2"}, {"ArcP": "1"}, {}, {}])
-    assert changed.column(MISC) == ["SpaceAfter=No|ArcP=0.5|Z=2", "ArcP=1", "_", "_"]
-    assert [a == b for a, b in zip(sentence.lines, changed.lines)] == [True] * 4 + [False] * 2 + [True] * 4
-    assert sentence.column(MISC)[0] == "Z=1|SpaceAfter=No"
+def test_with_probabilities() -> None:
+    _, sentence = read_text(EXAMPLE.replace("1\tpunct\t_\t_", "1\tpunct\t_\tArcP=x|A=b"))
+    changed = sentence.with_probabilities([(0.98765, 1), (0.5, 0.25)])
+    assert changed.column(MISC) == ["SpaceAfter=No|ArcP=0.9877|LabelP=1.0000", "A=b|ArcP=0.5000|LabelP=0.2500"]
+    assert changed.probabilities == [(0.9877, 1), (0.5, 0.25)]
+    assert read_text("".join(changed.lines)) == [changed]
+    assert sentence.probabilities == ()
 
 
-def test_with_tags() -> None:
+def test_with_columns() -> None:
     _, sentence = read_text(EXAMPLE)
-    changed = sentence.with_tags(["X", "Y"], ["x", "y"])
+    changed = sentence.with_columns({conllu.UPOS: ["X", "Y"], conllu.XPOS: ["x", "y"]})
     assert changed.lines[1] == "1\tYes\tyes\tX\tx\t_\t0\troot\t_\tSpaceAfter=No\n"
     assert changed.heads == sentence.heads
 
@@ -215,9 +217,9 @@ def test_values_for_too_few_words() -> None:
     with pytest.raises(ValueError, match="shorter"):
         sentence.with_tree([0], ["root"])
     with pytest.raises(ValueError, match="shorter"):
-        sentence.with_misc([{"A": "1"}])
+        sentence.with_probabilities([(1.0, 1.0)])
     with pytest.raises(ValueError, match="shorter"):
-        sentence.with_tags(["X"], ["x"])
+        sentence.with_columns({conllu.UPOS: ["X"], conllu.XPOS: ["x"]})
 
 
 def test_from_words() -> None:
@@ -411,7 +413,7 @@ def test_a_file_without_permission(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     def refuse(path: Path, mode: str) -> None:  # root may read everything, so it has to be played
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
 
-    monkeypatch.setattr(conllu, "open", refuse, raising=False)
+    monkeypatch.setattr(files, "open", refuse, raising=False)
     with pytest.raises(DataError, match=r"secret\.conllu: Permission denied$"):
         next(conllu.read(tmp_path / "secret.conllu"))
 

@@ -209,7 +209,9 @@ def test_hearing() -> None:
 
 
 def test_wide_and_combining_characters_are_aligned() -> None:
-    sentence = sentence_of([0, 1, 1], forms=["漢字", "cafe\u0301", "abcd"]).with_tags("ABC", "___")
+    sentence = sentence_of([0, 1, 1], forms=["漢字", "cafe\u0301", "abcd"]).with_columns(
+        {conllu.UPOS: "ABC", conllu.XPOS: "___"}
+    )
     assert drawing.text(sentence).splitlines()[1:] == [
         "─┬─╼ 漢字  A  dep",
         " ├─╼ cafe\u0301  B  dep",
@@ -230,7 +232,7 @@ def test_words_without_head() -> None:
 
 
 def test_xpos_stands_in_for_upos() -> None:
-    sentence = sentence_of([0, 1]).with_tags(["_", "NOUN"], ["VB", "NN"])
+    sentence = sentence_of([0, 1]).with_columns({conllu.UPOS: ["_", "NOUN"], conllu.XPOS: ["VB", "NN"]})
     assert Picture(drawing.svg(sentence)).tags == ["VB", "NOUN"]
     assert "VB" in drawing.text(sentence)
 

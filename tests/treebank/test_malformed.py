@@ -459,7 +459,7 @@ def test_oracle_wants_files(tmp_path: Path, g2g: G2g) -> None:
 def test_oracle_wants_trees(tmp_path: Path, g2g: G2g) -> None:
     path = tmp_path / "unparsed.conllu"
     path.write_text(BEFORE + "".join(with_heads(3, "_", 0, 3)) + AFTER)
-    expected = f"g2g: {path}:8: word 2 has no head; expected a parsed sentence (sent_id s1)\n"
+    expected = f"g2g: {path}:8: word 2 has no head; expected a parsed file (sent_id s1)\n"
     assert g2g("validate", path).code == 0
     for arguments in (["oracle"], ["oracle", "--play"]):
         result = g2g(*arguments, path)

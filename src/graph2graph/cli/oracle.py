@@ -69,16 +69,9 @@ def oracle(
 
 def _trees(file: Path) -> Iterator[conllu.Sentence]:
     """The sentences of a treebank; one without a tree is an error."""
-    line = 1
-    for sentence in conllu.read(source(file)):
-        if not sentence.parsed:
-            word = sentence.heads.index(None)
-            message = f"word {word + 1} has no head; expected a parsed sentence"
-            raise conllu.ConlluError(
-                conllu.Problem(str(file), line + sentence.row_lines[word], sentence.sent_id, message)
-            )
-        yield sentence
-        line += len(sentence.lines)
+    for located in conllu.located(conllu.read(source(file)), str(file)):
+        located.check_parsed()
+        yield located.sentence
 
 
 def _count(file: Path, swap: SwapChoice) -> Counts:

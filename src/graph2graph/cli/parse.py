@@ -15,9 +15,10 @@ import typer
 
 from graph2graph.cli.output import OutputFile, output
 from graph2graph.cli.progress import watched
-from graph2graph.cli.streams import lines, source
+from graph2graph.cli.streams import source
 from graph2graph.decoding.options import ParseOptions, TagSource, read_reencode
 from graph2graph.errors import DataError
+from graph2graph.files import read_lines
 from graph2graph.parser import catalogue
 from graph2graph.treebank import conllu, drawing
 from graph2graph.treebank.conllu import Sentence
@@ -206,7 +207,7 @@ class Reader:
 
         if given.written is InputChoice.TEXT:
             return self.pipeline.prepare_text(
-                lines(given.given, given.name, limit=LIMIT),
+                read_lines(given.given, given.name, limit=LIMIT),
                 plan,
                 presegmented=self.presegmented,
                 ranges=self.ranges,
@@ -216,7 +217,7 @@ class Reader:
             sentences = conllu.read(given.given, check="forest" if self.options.keep_arcs else "columns")
         else:
             read = horizontal if given.written is InputChoice.HORIZONTAL else vertical
-            sentences = read(lines(given.given, given.name))
+            sentences = read(read_lines(given.given, given.name))
         return self.pipeline.prepare(sentences, plan)
 
 

@@ -30,7 +30,6 @@ from graph2graph.errors import DataError
 from graph2graph.parser import catalogue
 from graph2graph.parser.pipeline import Pipeline
 from graph2graph.parser.vocabulary import TAG_COLUMNS
-from graph2graph.text.udpipe import start
 from graph2graph.treebank import conllu
 from graph2graph.treebank.conllu import Sentence
 from graph2graph.treebank.spacy_doc import ROOT, set_attributes
@@ -120,7 +119,7 @@ class GraphParser(Pipe):
         places = [doc[i].idx for i in words]
         sentences = self.pipeline.text_model.sentences(doc.text, ranges=True, tags=False)
         # A token that a border cuts stays with what is before it.
-        borders = {bisect_left(places, start(sentence) or 0) for sentence in sentences}
+        borders = {bisect_left(places, sentence.start_char or 0) for sentence in sentences}
         return [0, *(words[i] for i in sorted(borders - {0, len(words)}))]
 
     def _warn_of_one_sentence(self) -> None:

@@ -51,15 +51,15 @@ def with_tree(
 
 
 def with_probabilities(sentences: Iterable[Sentence], decisions: Sequence[Decisions]) -> list[Sentence]:
-    """The sentences of a batch with ArcP and LabelP in MISC: the probabilities of each arc and of its label."""
-    found: dict[tuple[int, int], dict[str, str]] = {}
+    """The sentences of a batch with the probabilities of each arc and of its label."""
+    found: dict[tuple[int, int], tuple[float, float]] = {}
     for step in decisions:
         positions, _, dependents = arcs_of(step.actions, step.focus)
         rows, actions = step.rows[positions].tolist(), step.actions[positions]
         arc_p, label_p = step.action_p[positions, actions], step.label_p[positions]
         for row, word, of_arc, of_label in zip(rows, dependents.tolist(), arc_p, label_p, strict=True):
-            found[row, word] = {"ArcP": f"{of_arc:.4f}", "LabelP": f"{of_label:.4f}"}
+            found[row, word] = float(of_arc), float(of_label)
     return [
-        sentence.with_misc([found[row, word] for word in range(1, len(sentence) + 1)])
+        sentence.with_probabilities([found[row, word] for word in range(1, len(sentence) + 1)])
         for row, sentence in enumerate(sentences)
     ]

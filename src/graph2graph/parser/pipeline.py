@@ -201,5 +201,6 @@ def load(model: str | os.PathLike[str] = catalogue.DEFAULT, *, precision: Precis
 
 
 def grafted(sentence: Sentence, tree: Sentence) -> Sentence:
-    """A sentence with the tree and MISC of another one that has the same words."""
-    return sentence.with_tree(tree.heads, tree.deprels).with_columns({conllu.MISC: tree.column(conllu.MISC)})
+    """The parsed `tree` with the lemmas, tags and features of `sentence`, of which it is a tagged copy."""
+    columns = (conllu.LEMMA, conllu.UPOS, conllu.XPOS, conllu.FEATS)
+    return tree.with_columns({column: sentence.column(column) for column in columns})

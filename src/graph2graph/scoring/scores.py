@@ -1,21 +1,21 @@
-"""UAS, LAS and CLAS as the official CoNLL 2018 scorer has them, and the share of sentences wholly right.
+"""UAS, LAS and CLAS as the official CoNLL 2018 scorer computes them, and the share of entirely correct sentences.
 
 `score` compares files with the same words; `score_aligned` compares files whose segmentation differs, by character
 offsets. Both give, in percent:
 
 - UAS: words with the right head. LAS: words with the right head and label.
-- CLAS: LAS over content words. Which words are content words goes by the label, gold and predicted, so this is an F1.
-- UCM and LCM: sentences all of whose words count for UAS, or for LAS. These are ours; the official scorer has none.
+- CLAS: LAS over content words. Both files decide by their own labels which words those are, so this is an F1.
+- UCM and LCM: sentences in which every word is right by UAS, or by LAS. These are ours; the official scorer has none.
 
-What is done with punctuation also says how labels are compared, since the two conventions come from different scorers:
+The treatment of punctuation also fixes how labels are compared, since each convention comes from its own scorer:
 
 - `include`, CoNLL 2018: every word counts; labels are compared without their subtypes (`nsubj:pass` is `nsubj`).
-- `unicode`, CoNLL-X (eval07.pl, MaltEval): gold words whose FORM is wholly of Unicode class P are left out, and labels
-  are compared whole. Of class S, hence counted, are the PTB's opening quotes (two backticks) and `$`.
+- `unicode`, CoNLL-X (eval07.pl, MaltEval): gold words whose FORM has only characters of Unicode class P are left out,
+  and labels are compared whole. The PTB's opening quotes (two backticks) and `$` are of class S, hence counted.
 - `ptb`, as usual for the Penn Treebank (Chen & Manning 2014): gold words whose XPOS is one of the five tags in
   `PTB_PUNCTUATION` are left out, and labels are compared whole. Brackets (`-LRB-`, `-RRB-`), `$` and `#` are counted.
 
-A sentence with nothing but left-out words is wholly right. A share of nothing is 0, as in the official scorer.
+A sentence of left-out words only is right. A share of nothing is 0, as in the official scorer.
 """
 
 import unicodedata
@@ -25,13 +25,21 @@ from functools import lru_cache, partial
 from itertools import zip_longest
 from typing import Literal
 
-from graph2graph.scoring.alignment import ROOT, Place, Text, Word, align, check_characters, places, without_spaces
-from graph2graph.treebank.conllu import DEPREL, FORM, LEMMA, UPOS, XPOS, Sentence
+from graph2graph.scoring.alignment import (
+    ROOT,
+    FileText,
+    SpanWord,
+    align,
+    check_characters,
+    check_complete,
+    without_spaces,
+)
+from graph2graph.treebank.conllu import DEPREL, FORM, LEMMA, UPOS, XPOS, LocatedSentence, Sentence, located
 
 Punct = Literal["include", "unicode", "ptb"]
 
 PTB_PUNCTUATION = frozenset(("``", "''", ":", ",", "."))
-# The relations of UD version 2, but for those of function words (aux, case, cc, clf, cop, det, mark) and punct.
+# The relations of UD version 2, except those of function words (aux, case, cc, clf, cop, det, mark) and punct.
 CONTENT_DEPRELS = frozenset(
     (
         *("nsubj", "csubj", "obj", "iobj", "ccomp", "xcomp"),
@@ -49,7 +57,7 @@ _COLUMNS = {"UPOS": UPOS, "XPOS": XPOS, "Lemmas": LEMMA}
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """How many items of the gold file and of the prediction agree."""
+    """The number of items in the gold file and in the prediction, and how many of them agree."""
 
     correct: int
     gold: int
@@ -62,12 +70,12 @@ class Agreement:
 
     @property
     def recall(self) -> float:
-        """The share of the gold file that was found, in percent."""
+        """The share of the gold items that were found, in percent."""
         return _percent(self.correct, self.gold)
 
     @property
     def f1(self) -> float:
-        """The harmonic mean of precision and recall; equal to both where gold and prediction are of one size."""
+        """The harmonic mean of precision and recall; equal to both if gold and prediction have the same size."""
         return _percent(2 * self.correct, self.gold + self.predicted)
 
 
@@ -75,14 +83,12 @@ class Agreement:
 class Scores:
     """The scores of a prediction, in percent."""
 
-    metrics: dict[
-        str, Agreement
-    ]  # "UAS", "LAS", "CLAS"; of aligned files also "Tokens", "Sentences", "Words", "UPOS" …
+    metrics: dict[str, Agreement]  # UAS, LAS, CLAS; for aligned files also Tokens, Sentences, Words, UPOS …
     ucm: float
     lcm: float
     words: int  # gold words that count
     sentences: int  # of the gold file
-    several_roots: int  # predicted sentences with more than one root: scored, but no trees
+    several_roots: int  # predicted sentences with more than one root: scored, though not trees
 
     def as_dict(self, *names: str, digits: int | None = None) -> dict[str, float]:
         """UAS, LAS, CLAS, UCM and LCM by their lower-case names, or only those named; rounded if `digits` is given.
@@ -105,7 +111,7 @@ class Scores:
 
     @property
     def las_error(self) -> float:
-        """How far LAS may be off by chance, one standard deviation, as if every word were a draw of its own."""
+        """One standard deviation of LAS by chance, as if words were independent draws."""
         las = self.metrics["LAS"]
         share = las.f1 / 100
         return 100 * float((share * (1 - share) / las.gold) ** 0.5) if las.gold else 0.0
@@ -123,9 +129,9 @@ def score(
     punct: Punct = "include",
     names: tuple[str, str] = ("gold", "predicted"),
 ) -> Scores:
-    """Score sentences against gold sentences with the same words; `names` are what errors call the two.
+    """Score sentences against gold sentences with the same words; errors call the two files by `names`.
 
-    Words are the same if their FORMs are, spaces apart; multiword-token lines do not matter here.
+    Words are the same if their FORMs are, spaces apart; multiword-token lines are ignored.
 
         >>> gold = Sentence.from_words(["Dogs", "bark"]).with_tree([2, 0], ["nsubj", "root"])
         >>> score([gold], [gold.with_tree([2, 0], ["obj", "root"])]).las
@@ -158,56 +164,63 @@ def score_aligned(
 ) -> Scores:
     """Score sentences whose tokens, words or sentence ends differ from the gold ones, by character offsets.
 
-    Spaces apart, both must have the same characters. A token that is a word is aligned to one with the same span;
+    Both files must have the same characters, spaces apart. Single-word tokens are aligned if they have the same span;
     around multiword tokens the words of both sides are aligned by their FORMs. A head is right if it is aligned to the
-    gold head, so words that are not aligned are wrong and so are their dependents. UAS, LAS and CLAS are F1.
+    gold head, so unaligned words are wrong and so are their dependents. UAS, LAS and CLAS are F1.
 
-    UCM and LCM are shares of the gold sentences; one that has not its exact span and words in the prediction is wrong.
-    Under `unicode` and `ptb` a predicted word is left out if the gold word it is aligned to is, or, not aligned, if it
-    is punctuation itself; the metrics Tokens, Sentences, Words, UPOS, XPOS and Lemmas are over everything.
+    UCM and LCM are shares of the gold sentences; a sentence whose exact span and words the prediction lacks is wrong.
+    Under `unicode` and `ptb` a predicted word is left out if its gold partner is, or, without a partner, if it is
+    punctuation itself. Tokens, Sentences, Words, UPOS, XPOS and Lemmas count everything.
     """
-    left_out = partial(_is_left_out, punct=punct)
-    gold_text = Text.of(gold, names[0], left_out=left_out, with_tags=punct == "ptb")
-    predicted_text = Text.of(predicted, names[1], left_out=left_out, with_tags=False)
+    is_left_out = partial(_is_left_out, punct=punct)
+    gold_text = FileText.of(gold, names[0], is_left_out=is_left_out, needs_xpos=punct == "ptb")
+    predicted_text = FileText.of(predicted, names[1], is_left_out=is_left_out, needs_xpos=False)
     check_characters(gold_text, predicted_text)
-    gold_words, predicted_words = gold_text.words, predicted_text.words
-    pairs = align(gold_words, predicted_words)
-    partners = [_UNALIGNED] * len(predicted_words)  # the gold word of each predicted one
-    for g, p in pairs:
-        partners[p] = g
-
+    pairs = align(gold_text.words, predicted_text.words)
     tally = _Tally(punct, several_roots=predicted_text.several_roots)
-    for word in gold_words:
-        if not word.left_out:
-            tally.add_gold(word.row[DEPREL])
-    for word, partner in zip(predicted_words, partners, strict=True):
-        if not (word if partner == _UNALIGNED else gold_words[partner]).left_out:
-            tally.add_predicted(word.row[DEPREL])
-
-    heads_right, labels_right = [False] * len(gold_words), [False] * len(gold_words)
-    for g, p in pairs:
-        head = predicted_words[p].head
-        if gold_words[g].left_out:
-            heads_right[g] = labels_right[g] = True
-        elif gold_words[g].head == (ROOT if head == ROOT else partners[head]):
-            heads_right[g] = True
-            labels_right[g] = tally.add_right_head(gold_words[g].row[DEPREL], predicted_words[p].row[DEPREL])
-
-    words_of = dict(zip(predicted_text.sentences, predicted_text.sentence_words, strict=True))
-    for span, words in zip(gold_text.sentences, gold_text.sentence_words, strict=True):
-        same = span in words_of and partners[words_of[span]] == list(range(words.start, words.stop))
-        tally.add_sentence(same and all(heads_right[words]), same and all(labels_right[words]))
+    _count_aligned(tally, gold_text, predicted_text, pairs)
+    columns = {
+        name: _column_agreement(gold_text.words, predicted_text.words, pairs, column)
+        for name, column in _COLUMNS.items()
+    }
     return tally.scores(
         Tokens=_span_agreement(gold_text.tokens, predicted_text.tokens),
         Sentences=_span_agreement(gold_text.sentences, predicted_text.sentences),
-        Words=Agreement(len(pairs), len(gold_words), len(predicted_words)),
-        **{name: _column_agreement(gold_words, predicted_words, pairs, column) for name, column in _COLUMNS.items()},
+        Words=Agreement(len(pairs), len(gold_text.words), len(predicted_text.words)),
+        **columns,
     )
+
+
+def _count_aligned(tally: "_Tally", gold: FileText, predicted: FileText, pairs: list[tuple[int, int]]) -> None:
+    """Count all words of both files, the aligned ones whose head and label are right, and the sentences."""
+    partners = [_UNALIGNED] * len(predicted.words)  # the gold word of each predicted one
+    for g, p in pairs:
+        partners[p] = g
+    for word in gold.words:
+        if not word.is_left_out:
+            tally.add_gold(word.row[DEPREL])
+    for word, partner in zip(predicted.words, partners, strict=True):
+        if not (word if partner == _UNALIGNED else gold.words[partner]).is_left_out:
+            tally.add_predicted(word.row[DEPREL])
+
+    heads_right, labels_right = [False] * len(gold.words), [False] * len(gold.words)
+    for g, p in pairs:
+        head = predicted.words[p].head
+        if gold.words[g].is_left_out:
+            heads_right[g] = labels_right[g] = True
+        elif gold.words[g].head == (ROOT if head == ROOT else partners[head]):
+            heads_right[g] = True
+            labels_right[g] = tally.add_right_head(gold.words[g].row[DEPREL], predicted.words[p].row[DEPREL])
+
+    words_of = dict(zip(predicted.sentences, predicted.sentence_words, strict=True))
+    for span, words in zip(gold.sentences, gold.sentence_words, strict=True):
+        is_same = span in words_of and partners[words_of[span]] == list(range(words.start, words.stop))
+        tally.add_sentence(is_same and all(heads_right[words]), is_same and all(labels_right[words]))
 
 
 @dataclass(slots=True)
 class _Tally:
-    """Counts of what is there and what is right, from which the scores are made."""
+    """Counts of words and sentences, and of those that are right."""
 
     punct: Punct
     several_roots: int = 0
@@ -231,7 +244,7 @@ class _Tally:
         self.predicted_content += _universal(deprel) in CONTENT_DEPRELS
 
     def add_right_head(self, gold_deprel: str, predicted_deprel: str) -> bool:
-        """Count a word whose head is right; whether its label is right too."""
+        """Count a word whose head is right; return whether its label is right too."""
         self.heads += 1
         right = gold_deprel == predicted_deprel or (
             self.punct == "include" and _universal(gold_deprel) == _universal(predicted_deprel)
@@ -263,8 +276,10 @@ def _span_agreement(gold: list[tuple[int, int]], predicted: list[tuple[int, int]
     return Agreement(len(set(gold) & set(predicted)), len(gold), len(predicted))
 
 
-def _column_agreement(gold: list[Word], predicted: list[Word], pairs: list[tuple[int, int]], column: int) -> Agreement:
-    """Aligned words that have the same in a column; any lemma will do where the gold file has none."""
+def _column_agreement(
+    gold: list[SpanWord], predicted: list[SpanWord], pairs: list[tuple[int, int]], column: int
+) -> Agreement:
+    """How many aligned words agree in a column; any lemma agrees with a gold `_`."""
     is_right = (
         gold[g].row[column] == predicted[p].row[column] or (column == LEMMA and gold[g].row[column] == "_")
         for g, p in pairs
@@ -293,29 +308,27 @@ def _is_unicode_punctuation(form: str) -> bool:
     return all(unicodedata.category(character).startswith("P") for character in form)
 
 
-# ---- files with the same words
-
-
 def _paired(
     gold: Iterable[Sentence], predicted: Iterable[Sentence], *, punct: Punct, names: tuple[str, str]
 ) -> Iterator[tuple[Sentence, Sentence]]:
-    """Gold and predicted sentences side by side, checked to have the same words and a head for each."""
-    gold_places, predicted_places = places(gold, names[0]), places(predicted, names[1])
-    for number, (place, other) in enumerate(zip_longest(gold_places, predicted_places), 1):
-        if place is None or other is None:
-            alone = place or other
-            assert alone is not None
-            n_gold = number - (place is None) + sum(1 for _ in gold_places)
-            n_predicted = number - (other is None) + sum(1 for _ in predicted_places)
+    """Gold and predicted sentences in pairs, checked to have the same words and a head for each."""
+    golds, predictions = located(gold, names[0]), located(predicted, names[1])
+    for number, (one, other) in enumerate(zip_longest(golds, predictions), 1):
+        if one is None or other is None:
+            left_over = one or other
+            assert left_over is not None
+            n_gold = number - (one is None) + sum(1 for _ in golds)
+            n_predicted = number - (other is None) + sum(1 for _ in predictions)
             counts = f"sentences: {n_gold} in {names[0]}, {n_predicted} in {names[1]}"
-            raise alone.error(0, f"{counts}; this one is left over (--align scores files with other sentence ends)")
-        place.check_complete(with_tags=punct == "ptb")
-        _check_same_words(place, other)
-        other.check_complete(with_tags=False)
-        yield place.sentence, other.sentence
+            raise left_over.error(0, f"{counts}; this one is left over (--align scores files with other sentence ends)")
+        check_complete(one, needs_xpos=punct == "ptb")
+        _check_same_words(one, other)
+        other.check_parsed()
+        yield one.sentence, other.sentence
 
 
-def _check_same_words(gold: Place, predicted: Place) -> None:
+def _check_same_words(gold: LocatedSentence, predicted: LocatedSentence) -> None:
+    """Raise an error that names the first word that differs, if one does."""
     forms, others = gold.sentence.forms, predicted.sentence.forms
     if forms == others:
         return

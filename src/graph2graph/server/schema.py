@@ -127,10 +127,9 @@ class ErrorAnswer(BaseModel):
 def sentence_answer(sentence: Sentence) -> dict[str, Any]:
     """A parsed sentence in the form of `SentenceAnswer`, not validated again because that takes time."""
     answer = document.as_json(sentence)
-    for word in answer["words"]:
-        misc = dict(item.partition("=")[::2] for item in (word["misc"] or "").split("|"))
-        for name, key in (("arc_p", "ArcP"), ("label_p", "LabelP")):
-            word[name] = float(misc[key]) if key in misc else None
+    probabilities = sentence.probabilities or [None] * len(sentence)
+    for word, probability in zip(answer["words"], probabilities, strict=True):
+        word["arc_p"], word["label_p"] = probability or (None, None)
         word.setdefault("start_char", None)
         word.setdefault("end_char", None)
     return answer

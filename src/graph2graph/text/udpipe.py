@@ -37,7 +37,6 @@ LIMIT = 100_000  # characters; a longer paragraph is cut at the end of a line, a
 _UNFIT = re.compile("[\0\ud800-\udfff]")  # what UDPipe's C strings cannot hold
 _SPACES = re.compile(r"[^\S\u00a0]+")  # but for the no-break space
 _SENT_ID = re.compile(r"^# sent_id = .*$", re.MULTILINE)
-_TOKEN_RANGE = re.compile(r"(?:^|\|)TokenRange=(\d+):(\d+)(?=\||$)")
 
 
 class TextModel:
@@ -183,31 +182,6 @@ def paragraphs(lines: Iterable[str], *, limit: int = LIMIT) -> Iterator[str]:
         held += line
     if held:
         yield held
-
-
-def offsets(sentence: Sentence) -> list[tuple[int, int] | None]:
-    """Where each word is in the text, from TokenRange; None if unknown, as for words that a token is not spelt from."""
-    places = [_token_range(row[conllu.MISC]) for row in sentence.rows]
-    for first, last, row in sentence.ranges:
-        forms = sentence.forms[first - 1 : last]
-        if (place := _token_range(row[conllu.MISC])) and "".join(forms) == row[conllu.FORM]:
-            begin = place[0]
-            for word, form in enumerate(forms, first - 1):
-                places[word] = begin, begin + len(form)
-                begin += len(form)
-    return places
-
-
-def start(sentence: Sentence) -> int | None:
-    """Where a sentence begins in the text, from the TokenRange of its first token; None if unknown."""
-    row = next((row for first, _, row in sentence.ranges if first == 1), sentence.rows[0])
-    place = _token_range(row[conllu.MISC])
-    return place[0] if place else None
-
-
-def _token_range(misc: str) -> tuple[int, int] | None:
-    match = _TOKEN_RANGE.search(misc)
-    return (int(match[1]), int(match[2])) if match else None
 
 
 @dataclass(frozen=True, kw_only=True)

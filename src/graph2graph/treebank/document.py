@@ -1,6 +1,6 @@
-"""What parsing gives: a document of sentences, whose words know their heads, children and places in the text.
+"""The result of parsing: a document of sentences whose words know their heads, children and offsets in the text.
 
-Little is copied: a sentence is a `conllu.Sentence`, lines verbatim and all, and a word is a view of one of its rows.
+Little is copied: a sentence is a `conllu.Sentence` with its verbatim lines, and a word is a view of one of its rows.
 
     >>> rows = ["1 The the DET DT _ 2 det _ _", "2 dog dog NOUN NN Number=Sing 3 nsubj _ _"]
     >>> rows += ["3 barks bark VERB VBZ _ 0 root _ SpaceAfter=No", "4 . . PUNCT . _ 3 punct _ _"]
@@ -22,9 +22,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from graph2graph.errors import DataError
-from graph2graph.text.udpipe import offsets
 from graph2graph.treebank import conllu, drawing
 from graph2graph.treebank.conllu import Sentence
+from graph2graph.treebank.misc import ArcProbability, Span, pairs
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc
@@ -36,7 +36,7 @@ _SIZE = re.compile(r'<svg [^>]*?width="([\d.]+)" height="([\d.]+)"')
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Word:
-    """A word of a sentence, and the way from it to others.
+    """A word of a sentence, its columns, and the words it is connected to; a column that is `_` is None.
 
     >>> rows = ["1 A a DET _ _ 2 det _ _", "2 dog dog NOUN _ Number=Sing 3 nsubj _ _", "3 barks bark VERB _ _ 0 root _ _"]
     >>> [sentence] = Document.from_conllu("\\n".join(rows).replace(" ", "\\t")).sentences
@@ -64,18 +64,22 @@ class Word:
     def __hash__(self) -> int:
         return hash((id(self.sentence), self.id))
 
+    @property
+    def _row(self) -> list[str]:
+        return self.sentence.rows[self.id - 1]
+
     def _cell(self, column: int) -> str | None:
-        value = self.sentence.rows[self.id - 1][column]
+        value = self._row[column]
         return None if value == "_" else value
 
     @property
     def form(self) -> str:
         """The word as it is written."""
-        return self.sentence.rows[self.id - 1][conllu.FORM]
+        return self._row[conllu.FORM]
 
     @property
     def lemma(self) -> str | None:
-        """Its dictionary form; None where the column is `_`, as with all that follow."""
+        """The dictionary form."""
         return self._cell(conllu.LEMMA)
 
     @property
@@ -91,16 +95,16 @@ class Word:
     @property
     def feats(self) -> dict[str, str]:
         """The morphological features."""
-        return _pairs(self._cell(conllu.FEATS))
+        return pairs(self._row[conllu.FEATS])
 
     @property
     def misc(self) -> dict[str, str]:
-        """What stands in the last column; where it is not `Key=Value`, the value is empty."""
-        return _pairs(self._cell(conllu.MISC))
+        """The items of the MISC column; the value of one without `=` is empty."""
+        return pairs(self._row[conllu.MISC])
 
     @property
     def head(self) -> int | None:
-        """The id of the word it depends on; 0 for the root, None if it is not parsed."""
+        """The id of the head; 0 for the root, None if the word is not parsed."""
         return self.sentence.heads[self.id - 1]
 
     @property
@@ -109,30 +113,38 @@ class Word:
         return self._cell(conllu.DEPREL)
 
     @property
+    def probability(self) -> ArcProbability | None:
+        """The probabilities of the arc from its head and of the label, if parsed with `probabilities=True`."""
+        return self.sentence.probabilities[self.id - 1] if self.sentence.probabilities else None
+
+    @property
+    def span(self) -> Span | None:
+        """The offsets of the word in the raw text, if they are known."""
+        return self.sentence.spans[self.id - 1] if self.sentence.spans else None
+
+    @property
     def start_char(self) -> int | None:
-        """Where it begins in the text of the document, if that is known."""
-        place = self.sentence.places[self.id - 1]
-        return place and place[0]
+        """The offset of the first character: `document.text[word.start_char : word.end_char]`."""
+        return self.span.start if self.span else None
 
     @property
     def end_char(self) -> int | None:
-        """Where it ends: `document.text[word.start_char : word.end_char]`."""
-        place = self.sentence.places[self.id - 1]
-        return place and place[1]
+        """The offset after the last character."""
+        return self.span.end if self.span else None
 
     @property
     def head_word(self) -> "Word | None":
-        """The word it depends on; None for the root."""
+        """The head; None for the root."""
         return Word(self.sentence, self.head) if self.head else None
 
     @property
     def children(self) -> "list[Word]":
-        """The words that depend on it, in order."""
+        """The dependents, in sentence order."""
         return [Word(self.sentence, child) for child in self.sentence.children[self.id]]
 
     @property
     def ancestors(self) -> "list[Word]":
-        """Its head, the head of that, and so on up to the root."""
+        """The head, the head's head, and so on up to the root."""
         found, word = [], self.head_word
         while word is not None:
             found.append(word)
@@ -141,29 +153,29 @@ class Word:
 
     @property
     def subtree(self) -> "list[Word]":
-        """The word itself and all that depends on it, however far, in order."""
-        found, children = [self.id], self.sentence.children
-        for word in found:  # which grows as we go
-            found += children[word]
-        return [Word(self.sentence, word) for word in sorted(found)]
+        """The word and its direct and indirect dependents, in sentence order."""
+        ids, children = [self.id], self.sentence.children
+        for word in ids:  # grows during the loop
+            ids += children[word]
+        return [Word(self.sentence, word) for word in sorted(ids)]
 
     def path_to(self, other: "Word") -> "list[Word]":
-        """The words on the way through the tree, from this one to the other, both included."""
+        """The words on the path through the tree from this word to the other, both included."""
         up, down = [self, *self.ancestors], [other, *other.ancestors]
         if self.sentence is not other.sentence or up[-1] != down[-1]:
             raise DataError(f"no path from {self!r} to {other!r}: they are not in one tree")
-        while len(up) > 1 and len(down) > 1 and up[-2] == down[-2]:  # down to the word where the two ways meet
+        while len(up) > 1 and len(down) > 1 and up[-2] == down[-2]:  # until the lowest common ancestor is last
             up.pop()
             down.pop()
         return up + down[-2::-1]
 
 
 class ParsedSentence(Sentence):
-    """A sentence of a document: all that a `conllu.Sentence` is, and its words and tree."""
+    """A `conllu.Sentence` whose words and tree can be walked."""
 
     @classmethod
     def of(cls, sentence: Sentence) -> "ParsedSentence":
-        """The same sentence, to be walked; it must have no cycle."""
+        """The same sentence; a cycle is an error."""
         cycle = next(conllu.cycles(sentence.heads), None)
         if cycle is not None:
             raise DataError(f"sentence {(sentence.sent_id or sentence.text)!r} is no tree: word {cycle} is in a cycle")
@@ -179,27 +191,22 @@ class ParsedSentence(Sentence):
 
     @property
     def root(self) -> Word:
-        """The word that depends on no other."""
+        """The word whose head is 0."""
         if 0 not in self.heads:
             raise DataError(f"sentence {self.sent_id or self.text!r} has no root: it is not parsed")
         return Word(self, self.heads.index(0) + 1)
 
     @cached_property
     def children(self) -> list[list[int]]:
-        """The ids of the dependents of each word; at 0, the root."""
-        found: list[list[int]] = [[] for _ in range(len(self) + 1)]
+        """The ids of the dependents of each word; `children[0]` is the root."""
+        children: list[list[int]] = [[] for _ in range(len(self) + 1)]
         for word, head in enumerate(self.heads, 1):
             if head is not None:
-                found[head].append(word)
-        return found
-
-    @cached_property
-    def places(self) -> list[tuple[int, int] | None]:
-        """Where each word is in the text of the document: its first character, and the one after its last."""
-        return offsets(self)
+                children[head].append(word)
+        return children
 
     def to_conllu(self) -> str:
-        """The sentence in CoNLL-U, with the blank line after it."""
+        """The sentence in CoNLL-U, with its final blank line."""
         return "".join(self.lines)
 
     def to_json(self) -> dict[str, Any]:
@@ -216,19 +223,19 @@ class ParsedSentence(Sentence):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Document:
-    """A text and its parsed sentences; in a notebook, the trees are shown."""
+    """A text and its parsed sentences; a notebook shows the trees."""
 
     text: str
     sentences: list[ParsedSentence]
 
     @classmethod
     def of(cls, text: str, sentences: Iterable[Sentence]) -> "Document":
-        """The document of a text that was parsed."""
+        """The document of a text and its sentences."""
         return cls(text, [ParsedSentence.of(sentence) for sentence in sentences])
 
     @classmethod
     def from_conllu(cls, written: str) -> "Document":
-        """The document in a string of CoNLL-U; its text is that of the sentences with spaces between them."""
+        """The document in a CoNLL-U string; its text is the sentences' texts joined by spaces."""
         sentences = list(conllu.read(io.StringIO(written)))
         return cls.of(" ".join(sentence.text for sentence in sentences), sentences)
 
@@ -246,11 +253,11 @@ class Document:
         return "".join(line for sentence in self.sentences for line in sentence.lines)
 
     def to_json(self) -> list[dict[str, Any]]:
-        """The sentences as `g2g parse -f json` writes them, one object a line there, a list here."""
+        """The sentences as `g2g parse -f json` writes them, as a list."""
         return [as_json(sentence) for sentence in self.sentences]
 
     def to_spacy(self, vocab: "Vocab | None" = None) -> "Doc":
-        """The same words, lemmas, tags, trees and sentences as a spaCy Doc, of this vocabulary or one of its own."""
+        """The same words, lemmas, tags, trees and sentences as a spaCy Doc, with this vocabulary or a new one."""
         try:
             from graph2graph.treebank.spacy_doc import doc_of
         except ImportError as error:
@@ -258,7 +265,7 @@ class Document:
         return doc_of(self.sentences, vocab)
 
     def render(self) -> str:
-        """The trees as one stand-alone SVG picture, one sentence below the other."""
+        """The trees as one stand-alone SVG picture, one below the other."""
         pictures = [sentence.render() for sentence in self.sentences]
         return pictures[0] if len(pictures) == 1 else _stacked(pictures)
 
@@ -271,29 +278,26 @@ class Document:
 
 
 def as_json(sentence: Sentence) -> dict[str, Any]:
-    """A sentence as an object of JSON: sent_id, text, and words with the columns of CoNLL-U by name.
+    """A sentence as a JSON object: sent_id, text, and words with the columns of CoNLL-U by name.
 
-    `_` is null, id and head are numbers, and start_char and end_char are there if the place in the text is known.
+    `_` is null, id and head are numbers, and start_char and end_char are present if the offsets are known.
     """
     names = [name.lower() for name in conllu.COLUMN_NAMES]
     words: list[dict[str, Any]] = []
-    for row, head, place in zip(sentence.rows, sentence.heads, offsets(sentence), strict=True):
+    spans = sentence.spans or [None] * len(sentence)
+    for row, head, span in zip(sentence.rows, sentence.heads, spans, strict=True):
         word: dict[str, Any] = {name: None if value == "_" else value for name, value in zip(names, row, strict=True)}
         word |= {"id": int(row[conllu.ID]), "form": row[conllu.FORM], "head": head}
-        words.append(word | (dict(zip(("start_char", "end_char"), place, strict=True)) if place else {}))
+        words.append(word | ({"start_char": span.start, "end_char": span.end} if span else {}))
     return {"sent_id": sentence.sent_id, "text": sentence.text, "words": words}
 
 
-def _pairs(cell: str | None) -> dict[str, str]:
-    return dict(item.partition("=")[::2] for item in cell.split("|")) if cell else {}
-
-
 def _stacked(pictures: list[str]) -> str:
-    """One picture of several, each in its own frame below the one before."""
+    """One picture of several, one below the other."""
     frames, y, width = [], 0.0, 0.0
     for picture in pictures:
         size = _SIZE.search(picture)
-        assert size is not None  # drawing.svg writes it so
+        assert size is not None  # drawing.svg always writes a size
         frames.append(_PROLOGUE.sub("", picture).replace("<svg ", f'<svg y="{y:g}" ', 1))
         y, width = y + float(size[2]), max(width, float(size[1]))
     head = f'<svg xmlns="http://www.w3.org/2000/svg" version="1.1" width="{width:g}" height="{y:g}">'

@@ -1,0 +1,75 @@
+"""The keys of the MISC column that become typed fields of a sentence: TokenRange, ArcP and LabelP.
+
+They are parsed once, where a file is read, and written once, where a parser adds them. A value that makes no sense
+(`ArcP=abc`, `TokenRange=9:3`) is kept in the column and absent from the field, since MISC belongs to the file's author.
+"""
+
+import re
+from typing import NamedTuple
+
+KEYS = ("TokenRange=", "ArcP=", "LabelP=")
+DIGITS = 4  # of a probability
+_SPAN = re.compile(r"([0-9]{1,15}):([0-9]{1,15})")
+
+
+class Span(NamedTuple):
+    """Where something is in the raw text: `text[start:end]`."""
+
+    start: int
+    end: int
+
+
+class ArcProbability(NamedTuple):
+    """The probabilities that a parser gave to the arc of a word, and to its label given the arc."""
+
+    arc: float | None
+    label: float | None
+
+
+def pairs(cell: str) -> dict[str, str]:
+    """The `Key=Value` pairs of a FEATS or MISC cell; the value is empty where there is no `=`.
+
+    >>> pairs("SpaceAfter=No|Gloss")
+    {'SpaceAfter': 'No', 'Gloss': ''}
+    """
+    return {} if cell == "_" else dict(item.partition("=")[::2] for item in cell.split("|"))
+
+
+def span_in(misc: str) -> Span | None:
+    """The value of TokenRange.
+
+    >>> span_in("SpaceAfter=No|TokenRange=4:7"), span_in("TokenRange=7:4")
+    (Span(start=4, end=7), None)
+    """
+    match = _SPAN.fullmatch(pairs(misc).get("TokenRange", ""))
+    span = Span(int(match[1]), int(match[2])) if match else None
+    return span if span and span.start <= span.end else None
+
+
+def probability_in(misc: str) -> ArcProbability | None:
+    """The values of ArcP and LabelP.
+
+    >>> probability_in("ArcP=0.9987|LabelP=inf")
+    ArcProbability(arc=0.9987, label=None)
+    """
+    values = pairs(misc)
+    arc, label = (_probability(values.get(key, "")) for key in ("ArcP", "LabelP"))
+    return None if arc is None and label is None else ArcProbability(arc, label)
+
+
+def _probability(text: str) -> float | None:
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value if 0 <= value <= 1 else None  # neither inf nor nan
+
+
+def with_probability(misc: str, arc: float, label: float) -> str:
+    """A MISC cell with ArcP and LabelP, in place of the values it had.
+
+    >>> with_probability("ArcP=0.5|SpaceAfter=No", 0.25, 1.0)
+    'SpaceAfter=No|ArcP=0.2500|LabelP=1.0000'
+    """
+    kept = [] if misc == "_" else [item for item in misc.split("|") if item.partition("=")[0] not in ("ArcP", "LabelP")]
+    return "|".join([*kept, f"ArcP={arc:.{DIGITS}f}", f"LabelP={label:.{DIGITS}f}"])

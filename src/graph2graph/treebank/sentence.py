@@ -1,0 +1,195 @@
+"""A sentence kept verbatim: its lines as they were read, and the columns of its words.
+
+Nothing is rewritten that did not change: a new tree rewrites HEAD and DEPREL of the words whose head or label is new.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from graph2graph.errors import DataError
+from graph2graph.treebank import misc
+from graph2graph.treebank.misc import ArcProbability, Span
+
+ID, FORM, LEMMA, UPOS, XPOS, FEATS, HEAD, DEPREL, DEPS, MISC = range(10)
+COLUMN_NAMES = ("ID", "FORM", "LEMMA", "UPOS", "XPOS", "FEATS", "HEAD", "DEPREL", "DEPS", "MISC")
+BYTE_ORDER_MARK = "\ufeff"  # may precede the first line of a file
+RANGE = re.compile(r"([1-9][0-9]{0,8})-([1-9][0-9]{0,8})")  # the ID of a multiword token
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """A sentence: its lines verbatim, and the columns of its words (ranges and empty nodes are only in the lines).
+
+    `spans`, `start_char` and `probabilities` are what MISC says of them; the sequences are empty if no word has a value.
+    """
+
+    lines: list[str]
+    rows: list[list[str]]  # the ten columns of each word
+    row_lines: list[int]  # the index of each word's line in `lines`
+    heads: list[int | None]  # of words 1..n; 0 is the root, None is `_`
+    spans: Sequence[Span | None] = ()  # of each word in the raw text
+    start_char: int | None = None  # of the sentence in the raw text
+    probabilities: Sequence[ArcProbability | None] = ()  # of each word's arc
+
+    def __len__(self) -> int:
+        """The number of words."""
+        return len(self.rows)
+
+    @classmethod
+    def from_words(cls, forms: Sequence[str], *, sent_id: str | None = None, text: str | None = None) -> "Sentence":
+        """A sentence of words without tags or tree."""
+        lines = [f"# sent_id = {sent_id}\n"] if sent_id else []
+        lines += [f"# text = {text}\n"] if text else []
+        n_comments = len(lines)
+        rows = [[str(i), form, "_", "_", "_", "_", "_", "_", "_", "_"] for i, form in enumerate(forms, 1)]
+        lines += ["\t".join(row) + "\n" for row in rows] + ["\n"]
+        return cls(lines, rows, list(range(n_comments, n_comments + len(rows))), [None] * len(rows))
+
+    def column(self, index: int) -> list[str]:
+        """One column of all words, as written: `sentence.column(conllu.LEMMA)`."""
+        return [row[index] for row in self.rows]
+
+    @property
+    def forms(self) -> list[str]:
+        """The FORM column."""
+        return self.column(FORM)
+
+    @property
+    def deprels(self) -> list[str]:
+        """The DEPREL column."""
+        return self.column(DEPREL)
+
+    @property
+    def ranges(self) -> list[tuple[int, int, list[str]]]:
+        """The multiword tokens, `2-3`: their first and last word, and their columns."""
+        rows = (line.removeprefix(BYTE_ORDER_MARK).rstrip("\r\n").split("\t") for line in self.lines)
+        matches = ((RANGE.fullmatch(row[ID]), row) for row in rows)
+        return [(int(match[1]), int(match[2]), row) for match, row in matches if match]
+
+    @property
+    def parsed(self) -> bool:
+        """Whether every word has a head."""
+        return None not in self.heads
+
+    @property
+    def tree(self) -> list[int]:
+        """The heads of a parsed sentence."""
+        tree = [head for head in self.heads if head is not None]
+        if len(tree) != len(self.heads):
+            raise DataError(f"sentence {self.sent_id or self.text!r} has words without a head")
+        return tree
+
+    @property
+    def comments(self) -> list[str]:
+        """The comment lines, without `#` and line end."""
+        lines = (line.removeprefix(BYTE_ORDER_MARK).rstrip("\r\n") for line in self.lines)
+        return [line[1:].strip() for line in lines if line.startswith("#")]
+
+    @property
+    def sent_id(self) -> str | None:
+        """The value of `# sent_id = …`."""
+        return self._comment_value("sent_id")
+
+    @property
+    def text(self) -> str:
+        """The value of `# text = …`, or else the forms joined by their SpaceAfter."""
+        text = self._comment_value("text")
+        if text is not None:
+            return text
+        spaces = ("" if "SpaceAfter=No" in row[MISC].split("|") else " " for row in self.rows)
+        return "".join(row[FORM] + space for row, space in zip(self.rows, spaces, strict=True)).rstrip()
+
+    def _comment_value(self, key: str) -> str | None:
+        for comment in self.comments:
+            name, equals, value = comment.partition("=")
+            if equals and name.strip() == key:
+                return value.strip()
+        return None
+
+    def with_tree(self, heads: Sequence[int | None], deprels: Sequence[str]) -> "Sentence":
+        """The same sentence with this tree; lines whose head and label stay the same are untouched."""
+        changes = {}
+        for i, (row, head, deprel) in enumerate(zip(self.rows, heads, deprels, strict=True)):
+            head_text = "_" if head is None else str(head)
+            if head_text != row[HEAD] or deprel != row[DEPREL]:
+                changes[i] = {HEAD: head_text, DEPREL: deprel}
+        return replace(self._with_cells(changes), heads=list(heads))
+
+    def with_probabilities(self, probabilities: Sequence[tuple[float, float]]) -> "Sentence":
+        """The same sentence with the probability of each arc and of its label, as fields and in MISC."""
+        rounded = [ArcProbability(round(arc, misc.DIGITS), round(label, misc.DIGITS)) for arc, label in probabilities]
+        cells = zip(self.column(MISC), probabilities, strict=True)
+        changes = {i: {MISC: misc.with_probability(cell, *one)} for i, (cell, one) in enumerate(cells)}
+        return replace(self._with_cells(changes), probabilities=rounded)
+
+    def with_comments(self, comments: Mapping[str, str]) -> "Sentence":
+        """The same sentence with `# key = value` lines after its comments."""
+        end = len(self.comments)
+        before = self.lines[end]
+        ending = before[len(before.rstrip("\r\n")) :]
+        new = [f"# {key} = {value}{ending}" for key, value in comments.items()]
+        lines = self.lines[:end] + new + self.lines[end:]
+        return replace(self, lines=lines, row_lines=[line + len(new) for line in self.row_lines])
+
+    def with_columns(self, columns: Mapping[int, Sequence[str]]) -> "Sentence":
+        """The same sentence with other values in some columns: `sentence.with_columns({conllu.LEMMA: lemmas})`."""
+        rows = zip(self.rows, *columns.values(), strict=True)
+        changed = self._with_cells({i: dict(zip(columns, cells, strict=True)) for i, (_, *cells) in enumerate(rows)})
+        return changed.with_misc_parsed() if MISC in columns else changed
+
+    def with_misc_parsed(self) -> "Sentence":
+        """The same sentence with `spans`, `start_char` and `probabilities` as MISC says."""
+        written = "".join(self.lines)
+        if not any(key in written for key in misc.KEYS):
+            return replace(self, spans=(), start_char=None, probabilities=())
+        spans, start_char = self._spans_in_misc()
+        probabilities = [misc.probability_in(cell) for cell in self.column(MISC)]
+        return replace(
+            self,
+            spans=spans if any(spans) else (),
+            start_char=start_char,
+            probabilities=probabilities if any(probabilities) else (),
+        )
+
+    def _spans_in_misc(self) -> tuple[list[Span | None], int | None]:
+        """The span of each word, and the start of the sentence's first token.
+
+        The words of a multiword token have spans if they spell it: "do" and "n't" do, "in" and "dem" for "im" do not.
+        """
+        forms = self.forms
+        spans = [misc.span_in(cell) for cell in self.column(MISC)]
+        first_token = spans[0]
+        for first, last, row in self.ranges:
+            token = misc.span_in(row[MISC])
+            if first == 1:
+                first_token = token
+            if token and "".join(forms[first - 1 : last]) == row[FORM]:
+                start = token.start
+                for word in range(first - 1, last):
+                    spans[word] = Span(start, start + len(forms[word]))
+                    start += len(forms[word])
+        return spans, first_token.start if first_token else None
+
+    def _with_cells(self, changes: dict[int, dict[int, str]]) -> "Sentence":
+        lines, rows = self.lines.copy(), self.rows.copy()
+        for i, cells in changes.items():
+            row = rows[i] = rows[i].copy()
+            for index, value in cells.items():
+                row[index] = value
+            line = lines[self.row_lines[i]]
+            mark = BYTE_ORDER_MARK if line.startswith(BYTE_ORDER_MARK) else ""
+            lines[self.row_lines[i]] = mark + "\t".join(row) + line[len(line.rstrip("\r\n")) :]
+        return replace(self, lines=lines, rows=rows)
+
+
+def cycles(heads: Sequence[int | None]) -> Iterator[int]:
+    """One word of each cycle, a word that is its own ancestor; heads of words 1..n."""
+    seen = [0] * (len(heads) + 1)
+    for start in range(1, len(heads) + 1):
+        node: int | None = start
+        while node and not seen[node]:
+            seen[node] = start
+            node = heads[node - 1]
+        if node and seen[node] == start:
+            yield node
