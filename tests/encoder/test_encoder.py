@@ -52,8 +52,8 @@ def test_wanted_tokens_come_out_as_among_all() -> None:
     layout, graph = Layout(lengths), Graph.from_dense(some_relations(lengths, 3, tree=True))
     vectors = torch.randn(layout.n_tokens, 24, dtype=torch.double, requires_grad=True)
     wanted = torch.tensor([20, 0, 9, 13, 8])
-    every = encoder.encode(vectors, layout, graph=graph)
-    some = encoder.encode(vectors, layout, graph=graph, wanted=wanted)
+    every = encoder.encode(encoder.embed(vectors, layout.columns), layout, graph=graph)
+    some = encoder.encode(encoder.embed(vectors, layout.columns), layout, graph=graph, wanted=wanted)
     every, some = (outputs_and_gradients(encoder, out, vectors) for out in (every[wanted], some))
     for name, expected in every.items():
         close(some[name], expected)

@@ -21,7 +21,8 @@ def compare_with_naive(encoder: GraphEncoder, lengths: Tensor, relations: Tensor
     encoder.to(dtype)
     layout = Layout(lengths)
     vectors = torch.randn(len(lengths), layout.width, encoder.config.input_width, dtype=dtype).requires_grad_()
-    ours = encoder.encode(layout.pack(vectors), layout, graph=Graph.from_dense(relations))
+    embedded = encoder.embed(layout.pack(vectors), layout.columns)
+    ours = encoder.encode(embedded, layout, graph=Graph.from_dense(relations))
     literal = layout.pack(naive.encode(encoder, vectors, relations, layout.is_real))
     ours_all = outputs_and_gradients(encoder, ours, vectors)
     for name, expected in outputs_and_gradients(encoder, literal, vectors).items():

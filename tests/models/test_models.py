@@ -22,8 +22,8 @@ from graph2graph.config import Config, DecodeConfig, EncoderConfig, ModelConfig
 from graph2graph.decoding.greedy import Work, greedy
 from graph2graph.errors import DataError
 from graph2graph.models.features import OUTSIDE, Features
-from graph2graph.models.inputs import sentence_input, state_input
 from graph2graph.models.parser_model import Encodings, ParserModel
+from graph2graph.models.rows import sentence_rows, state_rows
 from graph2graph.parser.parser import Parser, Vocabulary
 from graph2graph.training.examples import Example, Sample, training_examples
 from graph2graph.training.loss import batch_loss
@@ -276,7 +276,7 @@ def test_a_state_model_leaves_out_only_what_nobody_reads(name: str, ahead: float
         return [total, *torch.autograd.grad(total, list(parser.model.parameters()), materialize_grads=True)]
 
     found = gradients()
-    with mock.patch.object(ParserModel, "_read", lambda *given, **_: np.arange(len(given[-1].nodes))):
+    with mock.patch.object(ParserModel, "_tokens_read", lambda *given, **_: np.arange(len(given[-1].nodes))):
         expected = gradients()
     for some, every in zip(found, expected, strict=True):
         torch.testing.assert_close(some, every, rtol=1e-4, atol=1e-3 if ahead else 1e-4)
@@ -327,7 +327,7 @@ def test_parts_that_do_not_fit_the_sentence_models_are_refused() -> None:
 
 
 def test_a_treebank_of_single_words_is_refused() -> None:
-    with pytest.raises(DataError, match="only sentences of one word"):
+    with pytest.raises(DataError, match="every sentence has a single word"):
         Vocabulary.of(sentence for sentence in TOY if len(sentence) == 1)
 
 
@@ -457,8 +457,8 @@ def test_windows(forms: list[str], max_positions: int) -> None:
         assert row.tokens[begin : begin + len(its_pieces)].tolist() == its_pieces
         inner = row.inner[row.inner_heads == begin]
         assert inner.tolist() == list(range(begin + 1, begin + len(its_pieces)))
-    given = sentence_input([features], States([len(forms)]), graph=True, n_labels=3)
-    places = given.places[0, 1:]
+    given = sentence_rows([features], len(forms) + 1)
+    places = given.node_tokens[0, 1:]
     assert len(set(places.tolist())) == len(forms)
     assert given.tokens[places].tolist() == [its_pieces[0] for its_pieces in pieces]
 
@@ -474,13 +474,13 @@ def test_a_state_keeps_what_is_near(data: st.DataObject, n_words: int, max_posit
         states.apply(np.array([0]), np.array([int(action)]), np.array([0]))
         if state.is_final:
             break
-    given = state_input(states, graph=graph, max_positions=max_positions)
+    given = state_rows(states, graph=graph, max_positions=max_positions)
     words = given.nodes[given.nodes >= 0].tolist()
     assert len(given.nodes) == given.lengths[0] <= max_positions
     assert len(set(words)) == len(words)
     for node in state.focus:
         if node != NO_NODE:
-            assert given.nodes[given.places[0, node]] == node
+            assert given.nodes[given.node_tokens[0, node]] == node
     everything = [*state.stack, *reversed(state.buffer), *(state.deleted if graph else [])]
     if len(everything) + (3 if graph else 2) <= max_positions:
         assert words == everything

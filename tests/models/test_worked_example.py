@@ -447,11 +447,11 @@ def names(parser: Parser, vector: torch.Tensor) -> list[str]:
     return [table[place] for place in vector.nonzero().flatten().tolist()]
 
 
-def as_read(parser: Parser, vectors: torch.Tensor, layout: Layout, given: dict[str, Any]) -> Step:
+def as_read(parser: Parser, layout: Layout, given: dict[str, Any]) -> Step:
     """What has arrived at the encoder, in the words of the tables above."""
     kinds = [set(parser.vocabulary.tags), {*parser.vocabulary.labels, "+"}]
     tokens, tags, labels = [], [], []
-    for vector in vectors:
+    for vector in given["vectors"]:
         found = names(parser, vector)
         tokens.append(found[0])
         tags.append(next((name for name in found[1:] if name in kinds[0]), "-"))
@@ -466,7 +466,7 @@ def as_read(parser: Parser, vectors: torch.Tensor, layout: Layout, given: dict[s
         relations[query][key] = str(relation)
 
     def written(name: str) -> str:
-        return "" if given.get(name) is None else " ".join(map(str, given[name].tolist()))
+        return "" if given[name] is None else " ".join(map(str, given[name].tolist()))
 
     return Step(
         " ".join(tokens),
@@ -474,20 +474,25 @@ def as_read(parser: Parser, vectors: torch.Tensor, layout: Layout, given: dict[s
         " ".join(labels),
         "\n".join(" ".join(row) for row in relations),
         written("segments"),
-        written("positions"),
+        "" if given["segments"] is None else written("positions"),
     )
 
 
 def spied(parser: Parser, run: Callable[[], object]) -> list[Step]:
     """What arrives at the encoder while something is run."""
     steps: list[Step] = []
-    encode = parser.model.encoder.encode
+    encoder, given = parser.model.encoder, dict[str, Any]()
+    embed, encode = encoder.embed, encoder.encode
 
-    def spy(vectors: torch.Tensor, layout: Layout, **given: Any) -> torch.Tensor:
-        steps.append(as_read(parser, vectors, layout, given))
-        return encode(vectors, layout, **given)
+    def spy_embed(vectors: torch.Tensor, positions: torch.Tensor, segments: torch.Tensor | None = None) -> torch.Tensor:
+        given.update(vectors=vectors, positions=positions, segments=segments)
+        return embed(vectors, positions, segments)
 
-    with mock.patch.object(parser.model.encoder, "encode", spy):
+    def spy_encode(x: torch.Tensor, layout: Layout, **rest: Any) -> torch.Tensor:
+        steps.append(as_read(parser, layout, given | rest))
+        return encode(x, layout, **rest)
+
+    with mock.patch.multiple(encoder, embed=spy_embed, encode=spy_encode):
         run()
     return steps
 

@@ -113,27 +113,22 @@ class GraphEncoder(nn.Module):
         if graph is not None and bool((graph.relations >= self.config.relations).any()):
             raise ValueError(f"a relation id of {int(graph.relations.max())}: the encoder has {self.config.relations}")
         layout = Layout(lengths, tokens.shape[1])
-        flat_segments = None if segments is None else layout.pack(segments)
-        vectors = self.words(layout.pack(tokens))
-        return layout.pad(self.encode(vectors, layout, segments=flat_segments, graph=graph))
+        packed_segments = None if segments is None else layout.pack(segments)
+        x = self.embed(self.words(layout.pack(tokens)), layout.columns, packed_segments)
+        return layout.pad(self.encode(x, layout, graph=graph))
 
-    def encode(
-        self,
-        vectors: Tensor,
-        layout: Layout,
-        *,
-        positions: Tensor | None = None,
-        segments: Tensor | None = None,
-        graph: Graph | None = None,
-        wanted: Tensor | None = None,
-    ) -> Tensor:
-        """Encode packed input vectors, [N, m] -> [N, d]; position and segment embeddings are added here.
+    def embed(self, vectors: Tensor, positions: Tensor, segments: Tensor | None = None) -> Tensor:
+        """Token vectors plus position and segment embeddings, [N, m]; without segments, all tokens are in the first."""
+        x: Tensor = vectors + self.positions(positions)
+        if self.segments is not None:
+            x = x + (self.segments.weight[0] if segments is None else self.segments(segments))
+        return x
+
+    def encode(self, x: Tensor, layout: Layout, *, graph: Graph | None = None, wanted: Tensor | None = None) -> Tensor:
+        """Encode packed input embeddings, [N, m] -> [N, d].
 
         With `wanted`, [W] of N, the last layer attends to all tokens but computes these alone: -> [W, d].
         """
-        x: Tensor = vectors + self.positions(layout.columns if positions is None else positions)
-        if self.segments is not None:
-            x = x + (self.segments.weight[0] if segments is None else self.segments(segments))
         x = self.widen(self.dropout(self.norm(x)))  # [N, d]
         heads, pairs = HeadLayout(layout, self.config.heads), None
         if self.config.relations:

@@ -1,9 +1,13 @@
-"""The graph output (Eq. "classifier"): Exist scores the four actions, Relation the labels given the direction of the arc.
+"""The graph output: Eq. 5. Exist scores the four actions, Relation the labels given the direction of the arc.
 
-Both are perceptrons with one hidden layer over the vectors of the words in question, s2, s1 and b1 for Exist, s2 and s1 for
-Relation, and the history. Their first layer is linear, so it can be applied to every word of a sentence once (`project`)
-and then only looked up and summed for each decision: that serves the sentence models, which take many decisions on one
-encoding.
+    a = Exist([g_s2, g_s1, g_b1], h)
+    l = Relation([g_s2, g_s1], h | a)
+
+g are output vectors of the encoder and h is the history. Both are perceptrons with one hidden layer. Their first layer is a sum
+over slots, so it can be applied to every word of a sentence once (`project`) and then only looked up for each decision: this
+pays when many decisions use one encoding.
+
+Shapes: V vectors, D decisions, w width of the encoder.
 """
 
 from collections.abc import Sequence
@@ -13,11 +17,11 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from graph2graph.encoder.dropout import Dropout
-from graph2graph.models.history import N_ACTIONS
+from graph2graph.transition.state import Action
 
 
 class Classifier(nn.Module):
-    """A perceptron over a few vectors, one for each slot, and the history."""
+    """A perceptron over the vectors of a few slots, and the history."""
 
     def __init__(self, width: int, history: int, *, n_slots: int, hidden: int, n_out: int, dropout: float) -> None:
         super().__init__()
@@ -28,11 +32,11 @@ class Classifier(nn.Module):
         self.dropout = Dropout(dropout)
 
     def project(self, vectors: Tensor) -> list[Tensor]:
-        """The first layer's part for each slot, of every vector: [V, d] -> [V, hidden] each."""
+        """What each vector adds to the first layer, by slot: [V, w] -> [V, hidden] each."""
         return [slot(vectors) for slot in self.slots]
 
     def hidden(self, projected: Sequence[Tensor], past: Tensor | None) -> Tensor:
-        """The first layer, before its activation: the projected vector of each slot, [D, hidden], and the history."""
+        """The first layer before its activation, [D, hidden], from the projected vector of each slot and the history."""
         total = sum(projected[1:], projected[0]) + self.bias
         if self.history is not None and past is not None:
             total = total + self.history(past)
@@ -49,11 +53,11 @@ class Exist(Classifier):
 
     def __init__(self, width: int, history: int, *, hidden: int, dropout: float, cls: bool) -> None:
         n_slots = 1 if cls else 3
-        super().__init__(width, history, n_slots=n_slots, hidden=hidden, n_out=N_ACTIONS, dropout=dropout)
+        super().__init__(width, history, n_slots=n_slots, hidden=hidden, n_out=len(Action), dropout=dropout)
 
 
 class Relation(Classifier):
-    """Scores the labels from s2 and s1, or from CLS alone, and from the direction of the arc."""
+    """Scores the labels from s2 and s1, or from CLS alone, given the direction of the arc."""
 
     def __init__(self, width: int, history: int, *, hidden: int, n_labels: int, dropout: float, cls: bool) -> None:
         n_slots = 1 if cls else 2
@@ -61,5 +65,5 @@ class Relation(Classifier):
         self.directions = nn.Parameter(torch.zeros(2, hidden))  # LEFT-ARC, RIGHT-ARC
 
     def directed(self, hidden: Tensor, is_right: Tensor) -> Tensor:
-        """Add what the direction says to the first layer."""
+        """The first layer, [D, hidden], with the direction of each arc added."""
         return hidden + F.embedding(is_right.long(), self.directions)

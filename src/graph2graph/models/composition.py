@@ -1,68 +1,124 @@
-"""The composition model of the state parsers (Appendix "Composition Model").
+"""The composition model of the state parsers: Eq. 11 and 12, Appendix B.
 
-At every step each word on the stack or in the buffer, ROOT included, gets C ← Comp(C, ω, l) + C: ω is the vector of its most
-recent dependent as it was when attached, l the embedding of that arc's label and direction; [NULL] and [L-NULL] while it has
-no dependent. The appendix states this by stack and buffer position; ω and l move with their word, so here they are kept by
-word. A word that has got its head keeps its last C.
+    Eq. 11   C ← Comp(ψ, ω, l) + ψ
+
+At every step this is computed for every word on the stack or in the buffer, ROOT included. ψ is the word's present vector C, ω
+the vector of its most recent dependent as it was when attached, and l the embedding of that arc's label and direction. A word
+without dependents has ω = [NULL] and l = [L-NULL]. A word that has got its head keeps its last C.
+
+Eq. 12 lists ψ, ω and l for each position of stack and buffer, by action. Most of its lines say how they move with their words.
+Here they are kept by word, so nothing moves: only an arc changes ω and l, and only those of its head (`new_dependents`).
+
+Shapes: S sentences of m nodes each, w width of the vectors, D actions of a step, A of which add an arc, L live nodes.
 """
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from graph2graph.arrays import BoolArray, IntArray
 from graph2graph.transition.state import Action
+from graph2graph.transition.states import arcs_of
 
 
-@dataclass
+class NewDependents(NamedTuple):
+    """The nodes that get a new dependent in a step."""
+
+    positions: IntArray  # [A] in the actions
+    heads: IntArray  # [A] whose ω and l change
+    dependents: IntArray  # [A] whose vectors are ω
+    labels: IntArray  # [A] the rows of the label table that are l
+
+
+def new_dependents(actions: IntArray, labels: IntArray, focus: IntArray) -> NewDependents:
+    """Eq. 12: the node whose ω and l each action changes; actions and labels are [D], focus is s2, s1, b1 [D, 3].
+
+    RIGHT-ARC(l)   for s2: ψ = C[s2], ω = C[s1], l = l to the right
+    LEFT-ARC(l)    for s1: ψ = C[s1], ω = C[s2], l = l to the left
+    SHIFT, SWAP    for none: every node keeps its ω and l
+    """
+    arcs = arcs_of(actions, focus)
+    is_right = actions[arcs.positions] == Action.RIGHT_ARC
+    return NewDependents(arcs.positions, arcs.heads, arcs.dependents, 1 + 2 * labels[arcs.positions] + is_right)
+
+
+@dataclass(frozen=True)
 class Composed:
-    """The vectors of all nodes at one step, [S·m, w]; S sentences of m nodes each."""
+    """The vectors of all nodes at one step."""
 
-    vectors: Tensor  # C
-    context: Tensor  # what ω and l add to the hidden layer, [S·m, hidden]; it changes only with a new dependent
+    vectors: Tensor  # [S·m, w] C
+    context: Tensor  # [S·m, hidden] what ω and l add to the hidden layer of Comp; only a new dependent changes it
+    n_nodes: int  # m
+
+    @property
+    def by_sentence(self) -> Tensor:
+        """C, [S, m, w]."""
+        return self.vectors.view(-1, self.n_nodes, self.vectors.shape[1])
+
+    def take(self, sentences: Tensor) -> "Composed":
+        """A copy of some sentences."""
+        nodes = sentences[:, None] * self.n_nodes + torch.arange(self.n_nodes, device=sentences.device)  # [S', m]
+        return Composed(self.vectors[nodes.flatten()], self.context[nodes.flatten()], self.n_nodes)
 
 
 class Composition(nn.Module):
-    """One hidden layer with tanh over C, ω and l, and the skip connection."""
+    """Comp has one hidden layer with tanh over ψ, ω and l."""
 
     def __init__(self, width: int, hidden: int, n_labels: int, *, skip: bool) -> None:
         super().__init__()
         self.skip = skip
         self.no_dependent = nn.Parameter(torch.zeros(width))  # [NULL]
-        self.labels = nn.Embedding(1 + 2 * n_labels, width)
+        self.labels = nn.Embedding(1 + 2 * n_labels, width)  # [L-NULL]; then each label to the left and to the right
         self.hidden = nn.Linear(3 * width, hidden)
         self.out = nn.Linear(hidden, width)
         nn.init.normal_(self.labels.weight, std=0.02)
-        if skip:  # it starts out changing nothing: each of the many steps would add noise to what the encoder knows
+        if skip:  # at first Comp is zero: otherwise each of the many steps would add noise to pretrained vectors
             nn.init.zeros_(self.out.weight)
             nn.init.zeros_(self.out.bias)
 
     def start(self, vectors: Tensor) -> Composed:
-        """C at the first step: the input embeddings, [S, m, w]."""
-        flat = vectors.flatten(0, 1)
-        nothing = self._context(self.no_dependent[None], torch.zeros(1, dtype=torch.long, device=flat.device))
-        return Composed(flat, nothing.expand(len(flat), -1))
+        """C at the first step: the token embeddings (Eq. 6), [S, m, w]."""
+        flat = vectors.flatten(0, 1)  # [S·m, w]
+        null = self._context(
+            self.no_dependent[None], torch.zeros(1, dtype=torch.long, device=flat.device)
+        )  # [1, hidden]
+        return Composed(flat, null.expand(len(flat), -1), vectors.shape[1])
+
+    def advance(self, composed: Composed, sentences: IntArray, new: NewDependents, is_live: BoolArray) -> Composed:
+        """C after one action in each of these sentences, [D]; is_live, [D, m]: the nodes on stack and buffer after it."""
+        device, first = composed.vectors.device, sentences * composed.n_nodes  # the flat index of ROOT
+        heads = torch.from_numpy(first[new.positions] + new.heads).to(device)
+        dependents = torch.from_numpy(first[new.positions] + new.dependents).to(device)
+        labels = torch.from_numpy(new.labels).to(device)
+        rows, nodes = is_live.nonzero()
+        live = torch.from_numpy(first[rows] + nodes).to(device)
+
+        return self._step(composed, heads, dependents, labels, live)
 
     def step(
         self, composed: Composed, heads: Tensor, dependents: Tensor, actions: Tensor, labels: Tensor, live: Tensor
     ) -> Composed:
-        """One step on: the arcs it added (flat node numbers, actions and labels), and the nodes alive after it."""
-        numbers = 1 + 2 * labels + (actions == Action.RIGHT_ARC)
-        new_context = self._context(F.embedding(dependents, composed.vectors), numbers)
+        """To be replaced by `advance`."""
+        return self._step(composed, heads, dependents, 1 + 2 * labels + (actions == Action.RIGHT_ARC), live)
+
+    def _step(self, composed: Composed, heads: Tensor, dependents: Tensor, labels: Tensor, live: Tensor) -> Composed:
+        new_context = self._context(F.embedding(dependents, composed.vectors), labels)  # [A, hidden]
         context = composed.context.index_copy(0, heads, new_context)
-        old = F.embedding(live, composed.vectors)
-        new = self.out(torch.tanh(F.linear(old, self._parts[0]) + F.embedding(live, context)))
+        psi = F.embedding(live, composed.vectors)  # [L, w]
+        vectors = self.out(torch.tanh(F.linear(psi, self._weights[0]) + F.embedding(live, context)))  # Eq. 11
         if self.skip:
-            new = new + old
-        return Composed(composed.vectors.index_copy(0, live, new), context)
+            vectors = vectors + psi
+        return Composed(composed.vectors.index_copy(0, live, vectors), context, composed.n_nodes)
 
     @property
-    def _parts(self) -> tuple[Tensor, ...]:
-        """The hidden layer's weights for C, ω and l."""
+    def _weights(self) -> tuple[Tensor, ...]:
+        """The hidden layer's weights for ψ, ω and l, [hidden, w] each."""
         return self.hidden.weight.chunk(3, dim=1)
 
-    def _context(self, dependents: Tensor, numbers: Tensor) -> Tensor:
-        """What these dependents and labels (0: [L-NULL]) add to the hidden layer of their heads."""
-        _, of_dependent, of_label = self._parts
-        return F.linear(dependents, of_dependent, self.hidden.bias) + F.linear(self.labels(numbers), of_label)
+    def _context(self, omega: Tensor, labels: Tensor) -> Tensor:
+        """What ω, [A, w], and l, [A] rows of the label table, add to the hidden layer: [A, hidden]."""
+        _, of_omega, of_label = self._weights
+        return F.linear(omega, of_omega, self.hidden.bias) + F.linear(self.labels(labels), of_label)

@@ -1,179 +1,165 @@
-"""What the encoder reads: the parser state (StateTr) or the sentence (SentTr), and the graph over it.
+"""The input of the encoder: its graph (Algorithms 1 and 2) and its embeddings (Eq. 6, 7 and 9).
 
-Everything here is index work in numpy, for many rows at once. A row of a batch is one parser state to be encoded; `heads`
-and `labels` of a state are its graph. The vectors themselves are looked up by the model.
+Relation ids: an arc from i to j gives r_ij = 1 and r_ji = 2; all other pairs have 0, no relation. With labelled relations, its
+label l gives 1 + 2·l and 2 + 2·l. The further pieces of a word depend on its first piece; the label of these arcs comes after
+those of the treebank.
+
+Shapes: B states, R rows, N tokens of all rows, m nodes of the longest sentence, S sentences, E related pairs, A arcs,
+w width of the input embeddings.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
 
-from graph2graph.arrays import IntArray
-from graph2graph.models import relations
+from graph2graph.arrays import IntArray, padded
+from graph2graph.encoder.encoder import GraphEncoder
 from graph2graph.models.features import OUTSIDE, Features
-from graph2graph.models.relations import Entries
+from graph2graph.models.rows import CLS, SentenceRows, StateRows
 from graph2graph.transition.state import NO_NODE
 from graph2graph.transition.states import States
 
-STACK, BUFFER, DELETED = range(3)  # segments
-CLS, SEP = -1, -2  # in place of a node
+# ------------------------------------------------------------------------------------------------------------------ graph
+
+
+class RelatedTokens(NamedTuple):
+    """The pairs of tokens that have a relation."""
+
+    rows: IntArray  # [E]
+    queries: IntArray  # [E] the column of i
+    keys: IntArray  # [E] the column of j
+    relations: IntArray  # [E] r_ij
 
 
 @dataclass(frozen=True)
-class SentenceInput:
-    """Rows of pieces, packed; R ≥ B rows, since a long sentence takes several."""
+class GraphInput:
+    """A partial tree as the encoder reads it."""
 
-    lengths: IntArray  # [R]
-    tokens: IntArray  # [N]
-    tags: IntArray  # [N]
-    labels: IntArray  # [N] 0 none, else 1 + label
-    roots: IntArray  # [R] where ROOT stands, in N
-    places: IntArray  # [B, m] where each node stands, in N; any number for one that no row represents
-    cls_places: IntArray  # [B]
-    graph: Entries | None
+    related: RelatedTokens
+    labels: IntArray  # [N] of the arc to each token: 0 none, else 1 + label
 
 
-@dataclass(frozen=True)
-class StateInput:
-    """Rows of nodes, packed: CLS stack SEP buffer, and with a graph SEP deleted words."""
-
-    lengths: IntArray  # [B]
-    owners: IntArray  # [N] the row
-    nodes: IntArray  # [N] the node, CLS or SEP
-    segments: IntArray  # [N]
-    positions: IntArray  # [N]
-    labels: IntArray  # [N] 0 none, else 1 + label
-    places: IntArray  # [B, m] where each node stands, in N
-    cls_places: IntArray  # [B]
-    graph: Entries | None
+def n_relations(n_labels: int, *, labelled: bool) -> int:
+    """k: how many relation ids there are, 0 included."""
+    return 2 * (n_labels + 1) + 1 if labelled else 3
 
 
-def sentence_input(
-    features: Sequence[Features], states: States, *, graph: bool, n_labels: int, labelled: bool = False
-) -> SentenceInput:
-    """The rows of a sentence model for these states."""
-    rows = [row for feature in features for row in feature.rows]
-    lengths = np.array([len(row.tokens) for row in rows], dtype=np.int64)
-    starts = np.cumsum(lengths) - lengths
-    n_rows = np.array([len(feature.rows) for feature in features], dtype=np.int64)
-    first_rows = np.cumsum(n_rows) - n_rows
-    owners = np.repeat(np.arange(len(features)), n_rows)  # [R] the state that each row belongs to
+def state_graph(states: States, rows: StateRows, *, labelled: bool = False) -> GraphInput:
+    """Algorithm 1: the graph input of StateTr+G2GTr, over the tokens of stack, buffer and deleted list (S, B, D).
 
-    width = states.heads.shape[1]
-    columns = np.full((len(rows), width), OUTSIDE, dtype=np.int64)
-    row_of = np.zeros((len(features), width), dtype=np.int64)
-    for number, row in enumerate(rows):
-        columns[number, : len(row.columns)] = row.columns
-    for number, feature in enumerate(features):
-        row_of[number, : len(feature.row_of)] = feature.row_of
-    own_rows = first_rows[:, None] + row_of  # [B, m]
-    places = np.maximum(starts[own_rows] + columns[own_rows, np.arange(width)], 0)
-
-    token_labels = np.zeros(int(lengths.sum()), dtype=np.int64)
-    entries = None
-    if graph:
-        arc_labels = states.labels[owners]
-        tree = relations.arcs(states.heads[owners], columns, arc_labels if labelled else None)
-        inner_rows = np.repeat(np.arange(len(rows)), [len(row.inner) for row in rows])
-        inner = np.concatenate([row.inner for row in rows])
-        heads = np.concatenate([row.inner_heads for row in rows])
-        kinds = np.full(len(inner), n_labels) if labelled else None
-        within = relations.both_ways(inner_rows, heads, inner, kinds)
-        entries = Entries(*(np.concatenate(pair) for pair in zip(tree, within, strict=True)))
-        attached_rows, attached = ((states.heads[owners] != NO_NODE) & (columns != OUTSIDE)).nonzero()
-        token_labels[starts[attached_rows] + columns[attached_rows, attached]] = 1 + arc_labels[attached_rows, attached]
-        token_labels[starts[inner_rows] + inner] = 1 + n_labels
-    return SentenceInput(
-        lengths=lengths,
-        tokens=np.concatenate([row.tokens for row in rows]),
-        tags=np.concatenate([row.tags for row in rows]),
-        labels=token_labels,
-        roots=starts + 1,
-        places=places,
-        cls_places=starts[first_rows],
-        graph=entries,
-    )
-
-
-def state_input(
-    states: States, *, graph: bool, max_positions: int, separate_positions: bool = False, labelled: bool = False
-) -> StateInput:
-    """The rows of a state model for these states."""
-    is_deleted = (states.heads != NO_NODE) & graph  # [B, m]
-    n_stack, n_buffer, n_deleted = _kept(states, is_deleted, max_positions - (3 if graph else 2))
-    lengths = 2 + n_stack + n_buffer + (1 + n_deleted if graph else 0)
-    starts = np.cumsum(lengths) - lengths
-    owners = np.repeat(np.arange(len(states)), lengths)
-    sep = 1 + n_stack  # the column of the first SEP; the buffer stands behind it
-    buffer_end = sep + 1 + n_buffer
-
-    # the column of each node; from the top of the stack down, from the front of the buffer on, deleted words by number
-    columns = np.full(states.heads.shape, OUTSIDE, dtype=np.int64)
-    depth = states.stack_size[:, None] - 1 - np.arange(states.stack.shape[1])  # 0 for s1
-    rows, slots = ((depth >= 0) & (depth < n_stack[:, None])).nonzero()
-    columns[rows, states.stack[rows, slots]] = sep[rows] - 1 - depth[rows, slots]
-    depth = states.buffer_size[:, None] - 1 - np.arange(states.buffer.shape[1])  # 0 for b1
-    rows, slots = ((depth >= 0) & (depth < n_buffer[:, None])).nonzero()
-    columns[rows, states.buffer[rows, slots]] = sep[rows] + 1 + depth[rows, slots]
-    if graph:
-        _drop_far(is_deleted, n_deleted, states)
-        rank = np.cumsum(is_deleted, axis=1) - 1
-        columns = np.where(is_deleted, buffer_end[:, None] + 1 + rank, columns)
-
-    rows, present = (columns != OUTSIDE).nonzero()
-    column = columns[rows, present]
-    places = starts[rows] + column
-    nodes = np.full(len(owners), SEP, dtype=np.int64)
-    nodes[starts] = CLS
-    nodes[places] = present
-    position = np.arange(len(owners)) - starts[owners]
-    # a SEP closes the segment before it
-    in_buffer, in_deleted = position > sep[owners], position > buffer_end[owners]
-    segments = np.where(in_deleted, DELETED, np.where(in_buffer, BUFFER, STACK))
-    if separate_positions:
-        begin = np.where(in_deleted, buffer_end[owners] + 1, np.where(in_buffer, sep[owners] + 1, 0))
-        position = position - begin
-    labels = np.zeros(len(owners), dtype=np.int64)
-    entries = None
-    if graph:
-        attached = states.heads[rows, present] != NO_NODE
-        labels[places[attached]] = 1 + states.labels[rows, present][attached]
-        entries = relations.arcs(states.heads, columns, states.labels if labelled else None)
-    return StateInput(
-        lengths=lengths,
-        owners=owners,
-        nodes=nodes,
-        segments=segments,
-        positions=position,
-        labels=labels,
-        places=np.maximum(starts[:, None] + columns, 0),
-        cls_places=starts,
-        graph=entries,
-    )
-
-
-def state_length(n_words: int, *, graph: bool) -> int:
-    """How long the row of a state is, if the encoder has room for it."""
-    return n_words + (4 if graph else 3)  # ROOT, CLS, SEP; and SEP
-
-
-def _kept(states: States, is_deleted: IntArray, room: int) -> tuple[IntArray, IntArray, IntArray]:
-    """How many of stack, buffer and deleted words a row holds: all, unless the encoder is too short for them.
-
-    Then the parts nearest to the decision stay: each may have a third of the room, and what one leaves the next may take.
+    Every arc so far, i → j with label l, gives G[i, j] = 1 and G[j, i] = 2, and l is added to the input embedding of j.
     """
-    stack, buffer, deleted = states.stack_size, states.buffer_size, is_deleted.sum(axis=1)
-    third = room // 3
-    deleted_kept = np.minimum(deleted, np.maximum(third, room - stack - buffer))
-    buffer_kept = np.minimum(buffer, np.maximum(third, room - stack - deleted_kept))
-    return np.minimum(stack, room - buffer_kept - deleted_kept), buffer_kept, deleted_kept
+    related = _arcs(states.heads, rows.columns, states.labels if labelled else None)
+    labels = np.zeros(len(rows.nodes), dtype=np.int64)
+    attached = (states.heads != NO_NODE) & (rows.columns != OUTSIDE)  # [B, m]
+    labels[rows.node_tokens[attached]] = 1 + states.labels[attached]
+    return GraphInput(related, labels)
 
 
-def _drop_far(is_deleted: IntArray, n_kept: IntArray, states: States) -> None:
-    """Unmark the deleted words furthest from the top of the stack where not all are kept."""
-    for row in (is_deleted.sum(axis=1) > n_kept).nonzero()[0]:
-        words = is_deleted[row].nonzero()[0]
-        top = states.stack[row, states.stack_size[row] - 1]
-        order = np.argsort(np.abs(words - top), kind="stable")
-        is_deleted[row, words[order[n_kept[row] :]]] = False
+def sentence_graph(states: States, rows: SentenceRows, *, n_labels: int, labelled: bool = False) -> GraphInput:
+    """Algorithm 2: the graph input of SentTr+G2GTr, over the initial tokens.
+
+    Every arc so far, i → j with label l, gives G[i, j] = 1 and G[j, i] = 2 for the first pieces of i and j, and l is added to
+    the input embedding of j. From the first step on, the further pieces of a word depend on its first piece.
+    """
+    heads, arc_labels = states.heads[rows.owners], states.labels[rows.owners]  # [R, m]
+    tree = _arcs(heads, rows.columns, arc_labels if labelled else None)
+    inner_labels = np.full(len(rows.inner), n_labels) if labelled else None
+    words = _both_ways(rows.inner_rows, rows.inner_heads, rows.inner, inner_labels)
+    labels = np.zeros(len(rows.tokens), dtype=np.int64)
+    row, node = ((heads != NO_NODE) & (rows.columns != OUTSIDE)).nonzero()
+    labels[rows.starts[row] + rows.columns[row, node]] = 1 + arc_labels[row, node]
+    labels[rows.starts[rows.inner_rows] + rows.inner] = 1 + n_labels
+    return GraphInput(RelatedTokens(*(np.concatenate(pair) for pair in zip(tree, words, strict=True))), labels)
+
+
+def _arcs(heads: IntArray, columns: IntArray, labels: IntArray | None) -> RelatedTokens:
+    """Both directions of every arc whose two words are in the row; heads, columns and labels (if any) are [R, m]."""
+    rows, dependents = ((heads != NO_NODE) & (columns != OUTSIDE)).nonzero()
+    head_columns = columns[rows, heads[rows, dependents]]
+    inside = head_columns != OUTSIDE
+    rows, dependents, head_columns = rows[inside], dependents[inside], head_columns[inside]
+    of_arcs = None if labels is None else labels[rows, dependents]
+    return _both_ways(rows, head_columns, columns[rows, dependents], of_arcs)
+
+
+def _both_ways(rows: IntArray, heads: IntArray, dependents: IntArray, labels: IntArray | None) -> RelatedTokens:
+    """The relations of arcs between columns, [A] each: first all from head to dependent, then all back."""
+    base = np.zeros_like(rows) if labels is None else 2 * labels
+    return RelatedTokens(
+        np.concatenate([rows, rows]),
+        np.concatenate([heads, dependents]),
+        np.concatenate([dependents, heads]),
+        np.concatenate([base + 1, base + 2]),
+    )
+
+
+# ------------------------------------------------------------------------------------------------------------- embeddings
+
+
+class InputTables(NamedTuple):
+    """The parameters that input embeddings are looked up in."""
+
+    encoder: GraphEncoder  # has those of pieces, positions and segments
+    tags: nn.Embedding
+    labels: nn.Embedding | None  # of arcs, if there is graph input
+    root: Tensor  # [w] the vector of ROOT
+    special: tuple[int, int]  # the pieces CLS and SEP
+
+    def tensor(self, array: IntArray) -> Tensor:
+        """An index array on the device of the tables."""
+        return torch.from_numpy(array).to(self.root.device)
+
+
+def token_embeddings(tables: InputTables, pieces: IntArray, tags: IntArray) -> Tensor:
+    """Eq. 6: T = Emb(w) + Emb(α), the embeddings of piece and tag, for arrays of any shape."""
+    vectors: Tensor = tables.encoder.words(tables.tensor(pieces)) + tables.tags(tables.tensor(tags))
+    return vectors
+
+
+def node_embeddings(tables: InputTables, features: Sequence[Features]) -> Tensor:
+    """Eq. 6 for the first piece of every word, with ROOT's own vector before them: [S, m, w]."""
+    pieces, tags = padded([one.pieces for one in features], 0), padded([one.tags for one in features], 0)
+    vectors = token_embeddings(tables, pieces, tags)
+    return torch.cat([tables.root.expand(len(features), 1, -1), vectors[:, 1:]], dim=1)
+
+
+def state_input_embeddings(
+    tables: InputTables, nodes: Tensor, owners: IntArray, rows: StateRows, graph: GraphInput | None
+) -> Tensor:
+    """Eq. 7: x = C + γ + β, the vector of each token plus its segment and position embeddings, [N, w].
+
+    `nodes`, [S, m, w], has the C of each node: its token embedding (Eq. 6) or its composed vector (Eq. 11). State i belongs to
+    sentence owners[i]. With graph input, the label of a node's arc is added (Algorithm 1).
+    """
+    n_sentences, n_nodes = nodes.shape[:2]
+    table = torch.cat([nodes.flatten(0, 1), tables.encoder.words.weight[list(tables.special)]])  # [S·m + 2, w]
+    special = np.where(rows.nodes == CLS, n_sentences * n_nodes, n_sentences * n_nodes + 1)
+    index = np.where(rows.nodes >= 0, owners[rows.owners] * n_nodes + rows.nodes, special)  # [N]
+    c = _with_labels(tables, F.embedding(tables.tensor(index), table), graph)
+    return tables.encoder.embed(c, tables.tensor(rows.positions), tables.tensor(rows.segments))
+
+
+def sentence_input_embeddings(tables: InputTables, rows: SentenceRows, graph: GraphInput | None) -> Tensor:
+    """Eq. 9: x = Emb(w) + Emb(α) + β, the token embedding of each piece plus that of its position, [N, w].
+
+    With graph input, the label of its arc is added (Algorithm 2). ROOT has its own vector in place of both.
+    """
+    x = _with_labels(tables, token_embeddings(tables, rows.tokens, rows.tags), graph)
+    is_root = torch.zeros(len(x), 1, dtype=torch.bool, device=x.device)
+    is_root[tables.tensor(rows.starts + 1)] = True
+    x = torch.where(is_root, tables.root, x)
+    positions = np.arange(len(rows.tokens)) - np.repeat(rows.starts, rows.lengths)
+    return tables.encoder.embed(x, tables.tensor(positions))
+
+
+def _with_labels(tables: InputTables, vectors: Tensor, graph: GraphInput | None) -> Tensor:
+    if graph is None or tables.labels is None:
+        return vectors
+    labelled: Tensor = vectors + tables.labels(tables.tensor(graph.labels))
+    return labelled

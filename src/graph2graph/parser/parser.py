@@ -23,8 +23,8 @@ from graph2graph.encoder.pieces import Pieces
 from graph2graph.encoder.precision import Precision, to_int8
 from graph2graph.errors import DataError
 from graph2graph.models.features import Features, Featurizer
-from graph2graph.models.inputs import state_length
 from graph2graph.models.parser_model import ParserModel, encoder_config
+from graph2graph.models.rows import state_length
 from graph2graph.parser import allocation, model_directory
 from graph2graph.parser.annotation import given_arcs, with_probabilities, with_tree
 from graph2graph.parser.model_directory import Settings

@@ -261,8 +261,8 @@ class _ArcAttention:
         """The column of each node in each row of the input, OUTSIDE if it is not there, and the row of each node."""
         if self.model.config.input == "state":
             self.along[:] = np.nan  # the encoder may hold another part of a long state than before
-            columns = self.model.state_input(states).places[0]
-            return [np.where(columns > 0, columns, OUTSIDE)], np.zeros_like(columns)  # 0 is CLS
+            columns = self.model.state_rows(states).columns[0]
+            return [columns], np.zeros_like(columns)
         features = self.features
         if n_rows < len(features.rows):  # of a long sentence only the windows with new arcs were encoded
             features = features.around(new_dependents)
