@@ -1,9 +1,7 @@
 """Every variant of the paper, with and without pretrained weights: it learns, it is saved and loaded, its trees are trees."""
 
 import io
-import json
 import math
-import shutil
 import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -15,7 +13,6 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from graph2graph.config import Config, DecodeConfig, EncoderConfig, ModelConfig
@@ -326,11 +323,6 @@ def test_parts_that_do_not_fit_the_sentence_models_are_refused() -> None:
             Parser.create(Config(model=ModelConfig(**VARIANTS["sent-g2g"].model | fields)), VOCABULARY, forms=["a"])
 
 
-def test_a_treebank_of_single_words_is_refused() -> None:
-    with pytest.raises(DataError, match="every sentence has a single word"):
-        Vocabulary.of(sentence for sentence in TOY if len(sentence) == 1)
-
-
 # ------------------------------------------------------------------------------------------------ adaptive re-encoding
 
 
@@ -509,118 +501,3 @@ def test_only_the_windows_with_the_new_arc_are_encoded_again() -> None:
     assert n_quick < sum(lengths)
     for some, others in zip(quick.actions, slow.actions, strict=True):
         close(torch.stack(some), torch.stack(others))
-
-
-# ------------------------------------------------------------------------------------------------- broken model directories
-
-
-@pytest.fixture(scope="module")
-def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    directory = tmp_path_factory.mktemp("saved") / "model"
-    tiny("state-g2g-c").save(directory)
-    return directory
-
-
-def _without(name: str) -> Callable[[Path], None]:
-    return lambda model: (model / name).unlink()
-
-
-def _truncated(model: Path) -> None:
-    content = (model / "model.safetensors").read_bytes()
-    (model / "model.safetensors").write_bytes(content[: len(content) // 2])
-
-
-def _weights(change: Callable[[dict[str, Tensor]], object]) -> Callable[[Path], None]:
-    def apply(model: Path) -> None:
-        weights = load_file(model / "model.safetensors")
-        change(weights)
-        save_file(weights, model / "model.safetensors")
-
-    return apply
-
-
-def _json(name: str, change: Callable[[Any], object]) -> Callable[[Path], None]:
-    def apply(model: Path) -> None:
-        values = json.loads((model / name).read_text())
-        change(values)
-        (model / name).write_text(json.dumps(values))
-
-    return apply
-
-
-def _text(name: str, text: str) -> Callable[[Path], None]:
-    return lambda model: (model / name).write_text(text) and None
-
-
-BROKEN: dict[str, tuple[Callable[[Path], None], str]] = {
-    "no directory": (shutil.rmtree, "model: no such model directory"),
-    "no config": (_without("config.json"), "config.json: No such file"),
-    "no labels": (_without("labels.json"), "labels.json: No such file"),
-    "no tokeniser": (_without("tokenizer.json"), "no tokeniser"),
-    "no weights": (_without("model.safetensors"), "model.safetensors: no such file"),
-    "half the weights": (_truncated, "model.safetensors: broken or truncated"),
-    "no safetensors": (_text("model.safetensors", "weights"), "model.safetensors: broken or truncated"),
-    "wrong shape": (
-        _weights(lambda weights: weights.update(root=torch.zeros(7))),
-        r"model.safetensors: root has shape \[7\]; expected \[32\]",
-    ),
-    "missing weight": (_weights(lambda weights: weights.pop("root")), "model.safetensors: root is missing"),
-    "unknown weight": (
-        _weights(lambda weights: weights.update(leaf=torch.zeros(7))),
-        "model.safetensors: leaf is not a weight of this model",
-    ),
-    "unknown key": (
-        _json("config.json", lambda values: values["model"].update(colour="red")),
-        "config.json: model.colour: unknown key",
-    ),
-    "wrong value": (
-        _json("config.json", lambda values: values["model"]["encoder"].update(layers=0)),
-        "config.json: model.encoder.layers: ",
-    ),
-    "config is no JSON": (_text("config.json", "{"), "config.json: not JSON"),
-    "config is a list": (_text("config.json", "[]"), "config.json: "),
-    "labels are no JSON": (_text("labels.json", "{"), "labels.json: not JSON"),
-    "labels are a list": (_text("labels.json", "[]"), "labels.json: expected labels, tags and root"),
-    "labels lack the tags": (
-        _json("labels.json", lambda values: values.pop("tags")),
-        "labels.json: expected labels, tags and root",
-    ),
-    "labels are numbers": (
-        _json("labels.json", lambda values: values.update(labels=[1, 2])),
-        "labels.json: labels: expected a list of strings",
-    ),
-    "no root label": (
-        _json("labels.json", lambda values: values.update(root="top")),
-        "labels.json: root: expected one of the labels, found 'top'",
-    ),
-    "one label more": (
-        _json("labels.json", lambda values: values["labels"].append("new")),
-        "model.safetensors: .* has shape",
-    ),
-    "tokeniser is no JSON": (_text("tokenizer.json", "{"), "tokenizer.json: not a tokeniser"),
-    "another tokeniser": (
-        _json("config.json", lambda values: values["model"]["encoder"].update(vocab_size=20)),
-        "tokenizer.json: .* pieces, of which the model knows only 20",
-    ),
-}
-
-
-@pytest.mark.parametrize("name", BROKEN)
-def test_a_broken_model_directory_is_told_in_one_line(name: str, saved: Path, tmp_path: Path) -> None:
-    broken, message = BROKEN[name]
-    model = tmp_path / "model"
-    shutil.copytree(saved, model)
-    broken(model)
-    with pytest.raises(DataError, match=message) as caught:
-        Parser.load(model)
-    assert "\n" not in str(caught.value)
-    assert str(model) in str(caught.value)
-
-
-def test_half_precision_is_loaded_as_single(saved: Path, tmp_path: Path) -> None:
-    Parser.load(saved).save(tmp_path, half=True)
-    assert (tmp_path / "model.safetensors").stat().st_size < 0.6 * (saved / "model.safetensors").stat().st_size
-    loaded = Parser.load(tmp_path)
-    assert {parameter.dtype for parameter in loaded.model.parameters()} == {torch.float32}
-    for parsed in loaded.parse(TOY):
-        check_tree(parsed)

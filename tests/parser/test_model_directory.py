@@ -2,21 +2,24 @@
 
 import json
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from safetensors.torch import save_file
+from safetensors.torch import load_file, save_file
+from torch import Tensor
 
+from conftest import wild
 from graph2graph.errors import DataError
 from graph2graph.parser.parser import Parser
 from graph2graph.treebank import conllu
 from graph2graph.variants import VARIANTS
 
 DATA = Path(__file__).parents[1] / "data"
-FORMAT_1 = DATA / "format1"
+FORMAT_1, TOY = DATA / "format1", DATA / "toy.conllu"
 
 
 def model_of_15cd585(name: str, directory: Path) -> dict[str, Any]:
@@ -38,7 +41,7 @@ def model_of_15cd585(name: str, directory: Path) -> dict[str, Any]:
 def test_a_model_of_the_first_format_gives_the_same_trees(name: str, tmp_path: Path) -> None:
     known = model_of_15cd585(name, tmp_path)
     parser = Parser.load(tmp_path)
-    parsed = list(parser.parse(conllu.read(DATA / "toy.conllu")))
+    parsed = list(parser.parse(conllu.read(TOY)))
     assert [sentence.heads for sentence in parsed] == known["heads"]
     assert [sentence.deprels for sentence in parsed] == known["deprels"]
     before = json.loads((tmp_path / "config.json").read_text())
@@ -57,3 +60,115 @@ def test_a_newer_model_is_refused(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text('{"format": 99, "release": "7.0.0"}')
     with pytest.raises(DataError, match=r"config\.json: format 99; .*: install graph2graph 7\.0\.0 or newer$"):
         Parser.load(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model directory as this release writes it."""
+    directory = tmp_path_factory.mktemp("saved") / "model"
+    wild("state-g2g-c", list(conllu.read(TOY))).save(directory)
+    return directory
+
+
+def _without(name: str) -> Callable[[Path], None]:
+    return lambda model: (model / name).unlink()
+
+
+def _truncated(model: Path) -> None:
+    content = (model / "model.safetensors").read_bytes()
+    (model / "model.safetensors").write_bytes(content[: len(content) // 2])
+
+
+def _weights(change: Callable[[dict[str, Tensor]], object]) -> Callable[[Path], None]:
+    def apply(model: Path) -> None:
+        weights = load_file(model / "model.safetensors")
+        change(weights)
+        save_file(weights, model / "model.safetensors")
+
+    return apply
+
+
+def _json(name: str, change: Callable[[Any], object]) -> Callable[[Path], None]:
+    def apply(model: Path) -> None:
+        values = json.loads((model / name).read_text())
+        change(values)
+        (model / name).write_text(json.dumps(values))
+
+    return apply
+
+
+def _text(name: str, text: str) -> Callable[[Path], None]:
+    return lambda model: (model / name).write_text(text) and None
+
+
+BROKEN: dict[str, tuple[Callable[[Path], None], str]] = {
+    "no directory": (shutil.rmtree, "model: no such model directory"),
+    "no config": (_without("config.json"), "config.json: No such file"),
+    "no labels": (_without("labels.json"), "labels.json: No such file"),
+    "no tokeniser": (_without("tokenizer.json"), "no tokeniser"),
+    "no weights": (_without("model.safetensors"), "model.safetensors: no such file"),
+    "half the weights": (_truncated, "model.safetensors: broken or truncated"),
+    "no safetensors": (_text("model.safetensors", "weights"), "model.safetensors: broken or truncated"),
+    "wrong shape": (
+        _weights(lambda weights: weights.update(root=torch.zeros(7))),
+        r"model.safetensors: root has shape \[7\]; expected \[32\]",
+    ),
+    "missing weight": (_weights(lambda weights: weights.pop("root")), "model.safetensors: root is missing"),
+    "unknown weight": (
+        _weights(lambda weights: weights.update(leaf=torch.zeros(7))),
+        "model.safetensors: leaf is not a weight of this model",
+    ),
+    "unknown key": (
+        _json("config.json", lambda values: values["model"].update(colour="red")),
+        "config.json: model.colour: unknown key",
+    ),
+    "wrong value": (
+        _json("config.json", lambda values: values["model"]["encoder"].update(layers=0)),
+        "config.json: model.encoder.layers: ",
+    ),
+    "config is no JSON": (_text("config.json", "{"), "config.json: not JSON"),
+    "config is a list": (_text("config.json", "[]"), "config.json: "),
+    "labels are no JSON": (_text("labels.json", "{"), "labels.json: not JSON"),
+    "labels are a list": (_text("labels.json", "[]"), "labels.json: expected labels, tags and root"),
+    "labels lack the tags": (
+        _json("labels.json", lambda values: values.pop("tags")),
+        "labels.json: expected labels, tags and root",
+    ),
+    "labels are numbers": (
+        _json("labels.json", lambda values: values.update(labels=[1, 2])),
+        "labels.json: labels: expected a list of strings",
+    ),
+    "no root label": (
+        _json("labels.json", lambda values: values.update(root="top")),
+        "labels.json: root: expected one of the labels, found 'top'",
+    ),
+    "one label more": (
+        _json("labels.json", lambda values: values["labels"].append("new")),
+        "model.safetensors: .* has shape",
+    ),
+    "tokeniser is no JSON": (_text("tokenizer.json", "{"), "tokenizer.json: not a tokeniser"),
+    "another tokeniser": (
+        _json("config.json", lambda values: values["model"]["encoder"].update(vocab_size=20)),
+        "tokenizer.json: .* pieces, of which the model knows only 20",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_broken_model_directory_is_described_in_one_line(name: str, saved: Path, tmp_path: Path) -> None:
+    broken, message = BROKEN[name]
+    model = tmp_path / "model"
+    shutil.copytree(saved, model)
+    broken(model)
+    with pytest.raises(DataError, match=message) as caught:
+        Parser.load(model)
+    assert "\n" not in str(caught.value)
+    assert str(model) in str(caught.value)
+
+
+def test_half_precision_is_loaded_as_single(saved: Path, tmp_path: Path) -> None:
+    Parser.load(saved).save(tmp_path, half=True)
+    assert (tmp_path / "model.safetensors").stat().st_size < 0.6 * (saved / "model.safetensors").stat().st_size
+    loaded = Parser.load(tmp_path)
+    assert {parameter.dtype for parameter in loaded.model.parameters()} == {torch.float32}
+    assert all(sentence.parsed for sentence in loaded.parse(conllu.read(TOY)))
