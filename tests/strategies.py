@@ -5,6 +5,10 @@ from dataclasses import dataclass
 
 from hypothesis import strategies as st
 
+from graph2graph.treebank.conllu import Sentence
+
+LABELS = ["nsubj", "obj", "obl", "nmod:poss", "nmod", "punct"]
+
 
 def random_tree(n_words: int, rng: random.Random, *, reach: int = 10**9) -> list[int]:
     """Any tree: words are attached in a random order, each to one of the last `reach` attached before it."""
@@ -132,3 +136,18 @@ def conllu_files(draw: st.DrawFn) -> File:
     elif at_end == "no line end":
         file.text = file.text.rstrip("\r\n")
     return file
+
+
+def perturbed(gold: list[Sentence], seed: int) -> list[Sentence]:
+    """Other trees over the same words, with a few errors."""
+    rng = random.Random(seed)
+    found = []
+    for one in gold:
+        heads = reattached(one.tree, rng.randrange(4), rng) if len(one) > 3 else one.tree
+        labels = [rng.choice(LABELS) if rng.random() < 0.2 else label for label in one.deprels]
+        labels = [
+            "root" if head == 0 else "dep" if label == "root" else label
+            for head, label in zip(heads, labels, strict=True)
+        ]
+        found.append(one.with_tree(heads, labels))
+    return found

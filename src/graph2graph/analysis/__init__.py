@@ -1,1 +1,4 @@
-"""What a parser gets wrong, and whether a difference between two parsers could be luck."""
+"""Error analysis as in the paper, significance tests, and reports that compare systems.
+
+Imports training and below; figures need the extra `plot`.
+"""

@@ -1,4 +1,4 @@
-"""Figures that can be read without colour, and in print: scores over bins, as the paper's Figure 4; ours beside the paper's."""
+"""Figures that can be read without colour and in print: scores over bins, as in Figure 3, and ours beside the paper's."""
 
 import io
 from collections.abc import Iterator, Mapping, Sequence
@@ -7,7 +7,7 @@ from typing import Any
 
 from graph2graph.errors import DataError
 
-# Okabe & Ito: told apart by people with any kind of colour blindness
+# Okabe & Ito's palette, safe for all kinds of colour blindness
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 LINES = ("-", "--", "-.", ":")
@@ -16,14 +16,14 @@ LINES = ("-", "--", "-.", ":")
 def lines(
     title: str, unit: str, bins: Sequence[str], systems: Mapping[str, Sequence[float | None]], sizes: Sequence[int]
 ) -> dict[str, bytes]:
-    """A line for each system over the bins, above bars that show how large each bin is; as "svg" and "png"."""
+    """One panel of Figure 3 as "svg" and "png": a line for each system over the bins, above bars of the bin sizes."""
     with _pyplot() as pyplot:
         figure, (upper, lower) = pyplot.subplots(
             2, 1, figsize=(6.4, 4.8), sharex=True, height_ratios=(4, 1), layout="constrained"
         )
-        places = range(len(bins))
+        columns = range(len(bins))
         for number, (name, values) in enumerate(systems.items()):
-            known = [(place, value) for place, value in zip(places, values, strict=True) if value is not None]
+            known = [(column, value) for column, value in zip(columns, values, strict=True) if value is not None]
             upper.plot(
                 *zip(*known, strict=True),
                 label=name,
@@ -35,11 +35,11 @@ def lines(
             )
         upper.set_ylabel(unit)
         upper.grid(axis="y", color="#dddddd", linewidth=0.7)
-        figure.legend(loc="outside lower center", ncols=3, fontsize=9, frameon=False)  # where it hides no line
+        figure.legend(loc="outside lower center", ncols=3, fontsize=9, frameon=False)  # outside, where it hides no line
         upper.set_title(title, fontsize=11)
-        lower.bar(places, sizes, color="#bbbbbb")
+        lower.bar(columns, sizes, color="#bbbbbb")
         lower.set_ylabel("gold")
-        lower.set_xticks(list(places), list(bins))
+        lower.set_xticks(list(columns), list(bins))
         for axis in (upper, lower):
             axis.spines[["top", "right"]].set_visible(False)
         return {kind: _saved(figure, kind) for kind in ("svg", "png")}
@@ -48,22 +48,22 @@ def lines(
 def pairs(
     unit: str, rows: Sequence[str], series: Mapping[str, Sequence[float]], *, linear: float = 10
 ) -> dict[str, bytes]:
-    """A row of points for each name, one of each series, joined by a line; beyond ±`linear` the scale is logarithmic."""
+    """A row for each name with one point per series, joined by a line; beyond ±`linear` the scale is logarithmic."""
     with _pyplot() as pyplot:
         figure, axis = pyplot.subplots(figsize=(6.8, 1.1 + 0.42 * len(rows)), layout="constrained")
-        places = range(len(rows))
+        ys = range(len(rows))
         values = list(series.values())
-        axis.hlines(places, [min(some) for some in zip(*values)], [max(some) for some in zip(*values)], color="#bbbbbb")
+        axis.hlines(ys, [min(some) for some in zip(*values)], [max(some) for some in zip(*values)], color="#bbbbbb")
         axis.axvline(0, color="#666666", linewidth=0.8)
         for number, (name, some) in enumerate(series.items()):
             hollow = {"markerfacecolor": "white"} if number else {}
-            axis.plot(some, places, MARKERS[number], label=name, color=COLOURS[number], markersize=7, **hollow)
+            axis.plot(some, ys, MARKERS[number], label=name, color=COLOURS[number], markersize=7, **hollow)
         axis.set_xscale("symlog", linthresh=linear)
         ticks = [sign * share * linear for sign in (-1, 1) for share in (0.5, 1, 3, 10)]
         axis.set_xticks([0, *ticks], ["0", *(f"{tick:+g}".replace("-", "−") for tick in ticks)])
         least, most = min(map(min, values)), max(map(max, values))
         axis.set_xlim(min(1.3 * least, -linear / 2), max(1.3 * most, linear / 2))
-        axis.set_yticks(list(places), list(rows), fontsize=9)
+        axis.set_yticks(list(ys), list(rows), fontsize=9)
         axis.set_ylim(len(rows) - 0.5, -0.5)  # the first row on top
         axis.set_xlabel(unit)
         axis.grid(axis="x", color="#dddddd", linewidth=0.7)
@@ -75,7 +75,7 @@ def pairs(
 
 @contextmanager
 def _pyplot() -> Iterator[Any]:
-    """Matplotlib without a window, its pictures the same each time."""
+    """Matplotlib without a window, set to write the same bytes each time."""
     try:
         import matplotlib as mpl
 

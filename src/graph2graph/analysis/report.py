@@ -1,4 +1,4 @@
-"""Several systems compared on one gold file: everything that is written to a directory."""
+"""A report that compares several systems on one gold file: Figure 3 and its tables, significance, frequent errors."""
 
 import html
 from collections.abc import Mapping, Sequence
@@ -7,7 +7,7 @@ from pathlib import Path
 
 from graph2graph import scoring
 from graph2graph.analysis import figures, significance
-from graph2graph.analysis.error_analysis import Bin, Errors, errors
+from graph2graph.analysis.error_analysis import Bin, ErrorCounts, count_errors
 from graph2graph.analysis.tables import (
     Table,
     bins_table,
@@ -18,7 +18,7 @@ from graph2graph.analysis.tables import (
     sentences_table,
     significance_table,
 )
-from graph2graph.errors import DataError
+from graph2graph.files import write_bytes, write_text
 from graph2graph.treebank.conllu import Sentence
 
 STYLE = """
@@ -32,32 +32,31 @@ svg { max-width: 100%; height: auto; background: #fff; }
 """
 
 
+LENGTH_TITLE, DISTANCE_TITLE = "Labelled F by dependency length", "Labelled F by distance to root"
+
+
 @dataclass(frozen=True)
 class Report:
-    """The comparison: tables, and figures by their name, as SVG and PNG."""
+    """Scores, tables, and figures by name, each as SVG and PNG."""
 
     scores: dict[str, scoring.Scores]
-    errors: dict[str, Errors]
+    errors: dict[str, ErrorCounts]
     differences: dict[str, significance.Difference]
     tables: list[Table]
     figures: dict[str, dict[str, bytes]]
 
     def write(self, directory: Path) -> None:
-        """Tables as Markdown and CSV, figures as SVG and PNG, and all of it in report.html and report.md."""
-        try:
-            directory.mkdir(parents=True, exist_ok=True)
-            for table in self.tables:
-                (directory / f"{table.name}.csv").write_text(table.csv(), encoding="utf-8")
-            for name, kinds in self.figures.items():
-                for kind, content in kinds.items():
-                    (directory / f"{name}.{kind}").write_bytes(content)
-            (directory / "report.md").write_text(self.markdown(), encoding="utf-8")
-            (directory / "report.html").write_text(self.html(), encoding="utf-8")
-        except OSError as error:
-            raise DataError(f"{directory}: {error.strerror}") from error
+        """Write each table as CSV, each figure as SVG and PNG, and everything as report.html and report.md."""
+        for table in self.tables:
+            write_text(directory / f"{table.name}.csv", table.csv())
+        for name, kinds in self.figures.items():
+            for kind, content in kinds.items():
+                write_bytes(directory / f"{name}.{kind}", content)
+        write_text(directory / "report.md", self.markdown())
+        write_text(directory / "report.html", self.html())
 
     def markdown(self) -> str:
-        """All tables, with the figures where they belong."""
+        """All tables, each followed by its figure if it has one."""
         parts = ["# Error analysis\n"]
         for table in self.tables:
             parts.append(table.markdown())
@@ -66,7 +65,7 @@ class Report:
         return "\n".join(parts)
 
     def html(self) -> str:
-        """One page that needs no other file."""
+        """The report as one page that needs no other file."""
         parts = []
         for table in self.tables:
             parts.append(f"<h2>{html.escape(table.title)}</h2>")
@@ -82,33 +81,47 @@ class Report:
 
 
 def compare(gold: Sequence[Sentence], systems: Mapping[str, Sequence[Sentence]], *, examples: bool = True) -> Report:
-    """Everything there is to say about these systems; the first is what the others are compared with.
+    """The report on these systems; the first is the reference for the others.
 
-    Without examples the report has no sentence of the treebank in it.
+    Without examples the report quotes no sentence of the treebank.
     """
-    found = {name: errors(gold, trees) for name, trees in systems.items()}
+    found = {name: count_errors(gold, trees) for name, trees in systems.items()}
     scores = {name: scoring.score(gold, trees) for name, trees in systems.items()}
     first, *others = systems
     differences = {name: significance.compare(gold, systems[first], systems[name]) for name in others}
-    kinds = {
-        "dependency_length": ("Labelled F by dependency length", {name: one.by_length for name, one in found.items()}),
-        "distance_to_root": ("Labelled F by distance to root", {name: one.by_distance for name, one in found.items()}),
-    }
-    by_sentence = {name: one.by_sentence_length for name, one in found.items()}
     tables = [scores_table(scores), *([significance_table(first, differences)] if others else [])]
-    tables += [bins_table(name, title, table) for name, (title, table) in kinds.items()]
-    tables.append(sentences_table(by_sentence))
-    tables.append(labels_table({name: one.by_label for name, one in found.items()}))
-    projectivity = {name: one.by_projectivity for name, one in found.items()}
-    tables.append(bins_table("projectivity", "Projective and non-projective arcs", projectivity))
+    tables += _bin_tables(found)
     for name, one in found.items():
         tables += [confusion_table(name, one), patterns_table(name, one, examples=examples)]
-    pictures = {name: _figure(title, "labelled F", table, "f") for name, (title, table) in kinds.items()}
-    pictures["sentence_length"] = _figure("LAS by sentence length", "LAS", by_sentence, "recall")
-    return Report(scores, found, differences, tables, pictures)
+    return Report(scores, found, differences, tables, figure_3(found))
+
+
+def figure_3(found: Mapping[str, ErrorCounts]) -> dict[str, dict[str, bytes]]:
+    """The three panels of Figure 3: scores by dependency length, by distance to root and by sentence length."""
+    by_length = {name: one.by_length for name, one in found.items()}
+    by_distance = {name: one.by_distance for name, one in found.items()}
+    by_sentence = {name: one.by_sentence_length for name, one in found.items()}
+    return {
+        "dependency_length": _figure(LENGTH_TITLE, "labelled F", by_length, "f"),
+        "distance_to_root": _figure(DISTANCE_TITLE, "labelled F", by_distance, "f"),
+        "sentence_length": _figure("LAS by sentence length", "LAS", by_sentence, "recall"),
+    }
+
+
+def _bin_tables(found: Mapping[str, ErrorCounts]) -> list[Table]:
+    """Appendix Tables 10 to 15, and a table of projective and non-projective arcs, which the paper does not have."""
+    projectivity = {name: one.by_projectivity for name, one in found.items()}
+    return [
+        bins_table("dependency_length", LENGTH_TITLE, {name: one.by_length for name, one in found.items()}),
+        bins_table("distance_to_root", DISTANCE_TITLE, {name: one.by_distance for name, one in found.items()}),
+        sentences_table({name: one.by_sentence_length for name, one in found.items()}),
+        labels_table({name: one.by_label for name, one in found.items()}),
+        bins_table("projectivity", "Projective and non-projective arcs", projectivity),
+    ]
 
 
 def _figure(title: str, unit: str, systems: Mapping[str, Mapping[str, Bin]], value: str) -> dict[str, bytes]:
+    """One panel: an attribute of each bin that has gold arcs."""
     bins = list(next(iter(systems.values())))
     values = {
         name: [getattr(table[b], value) if table[b].gold else None for b in bins] for name, table in systems.items()

@@ -1,4 +1,4 @@
-"""A comparison of systems as tables: Markdown, CSV and HTML from the same cells."""
+"""Tables that compare systems, as Markdown, CSV and HTML: Table 3 and Appendix Tables 10 to 15 of the paper, and more."""
 
 import csv
 import html
@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from graph2graph import markdown, scoring
-from graph2graph.analysis.error_analysis import Bin, Errors, rer
-from graph2graph.analysis.significance import Difference
+from graph2graph.analysis.error_analysis import Bin, ErrorCounts, rer
+from graph2graph.analysis.significance import LEVEL, Difference, described
 
 N_PATTERNS, N_CONFUSIONS = 20, 20
 
@@ -18,25 +18,25 @@ N_PATTERNS, N_CONFUSIONS = 20, 20
 class Table:
     """Rows of cells under a header; the first column is text, the others mostly numbers."""
 
-    name: str  # of its files
+    name: str  # of the table's files
     title: str
     header: Sequence[str]
     rows: Sequence[Sequence[str]]
     note: str = ""
 
     def markdown(self) -> str:
-        """For the docs."""
+        """The table with its title and note, for the docs."""
         note = f"{self.note}\n\n" if self.note else ""
         return f"## {self.title}\n\n{note}{markdown.table(self.header, self.rows)}"
 
     def csv(self) -> str:
-        """For a spreadsheet."""
+        """The cells, for a spreadsheet."""
         stream = io.StringIO()
         csv.writer(stream, lineterminator="\n").writerows([self.header, *self.rows])
         return stream.getvalue()
 
     def html(self) -> str:
-        """For the report."""
+        """The table with its note, for a report."""
         head = "".join(f"<th>{html.escape(cell)}</th>" for cell in self.header)
         rows = "".join(
             "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>\n" for row in self.rows
@@ -46,27 +46,30 @@ class Table:
 
 
 def scores_table(scores: Mapping[str, scoring.Scores]) -> Table:
-    """UAS and LAS and what goes with them."""
+    """UAS, LAS, CLAS, UCM and LCM of each system."""
     rows = [[name, *(f"{value:.2f}" for value in found.as_dict().values())] for name, found in scores.items()]
     return Table("scores", "Scores", ["system", *map(str.upper, scoring.SCORE_NAMES)], rows)
 
 
 def significance_table(first: str, differences: Mapping[str, Difference]) -> Table:
-    """Every other system against the first."""
+    """Each other system against the first, with both tests."""
     rows = [
-        [name, f"{found.points:+.2f}", f"{found.bootstrap:.4f}", f"{found.randomisation:.4f}"]
+        [name, f"{found.points:+.2f}", f"{found.bootstrap:.4f}", described(found.randomisation)]
         for name, found in differences.items()
     ]
     note = (
         "Bootstrap: the share of draws in which the system is not better than the first (one-sided). "
-        "Randomisation: how often trees exchanged at random differ as much (two-sided)."
+        f"Randomisation: the share of random exchanges of trees that differ as much (two-sided); significant below {LEVEL}."
     )
     header = ["system", f"LAS minus that of {first}", "paired bootstrap", "approximate randomisation"]
     return Table("significance", f"Against {first}", header, rows, note)
 
 
 def bins_table(name: str, title: str, systems: Mapping[str, Mapping[str, Bin]], *, sizes: bool = True) -> Table:
-    """Labelled F in each bin, a system a row; then how many arcs each has in the bins, and the gold trees."""
+    """Labelled F of each system in each bin, then the sizes of the bins.
+
+    Appendix Tables 10 and 11 by dependency length; Appendix Tables 12 and 13 by distance to root.
+    """
     bins = list(next(iter(systems.values())))
     rows = [[system, *(_share(table[b]) for b in bins)] for system, table in systems.items()]
     if sizes:
@@ -76,7 +79,7 @@ def bins_table(name: str, title: str, systems: Mapping[str, Mapping[str, Bin]], 
 
 
 def sentences_table(systems: Mapping[str, Mapping[str, Bin]]) -> Table:
-    """LAS by the length of the sentence."""
+    """LAS by sentence length: Appendix Table 14."""
     bins = list(next(iter(systems.values())))
     rows = [
         [system, *(f"{table[b].recall:.2f}" if table[b].gold else "–" for b in bins)]
@@ -87,7 +90,7 @@ def sentences_table(systems: Mapping[str, Mapping[str, Bin]]) -> Table:
 
 
 def labels_table(systems: Mapping[str, Mapping[str, Bin]]) -> Table:
-    """Labelled F by the label; of all but the first system also the relative error reduction against that."""
+    """Labelled F by label, with the relative error reduction against the first system: Table 3 and Appendix Table 15."""
     first, *others = systems
     labels = sorted({label for table in systems.values() for label in table})
     rows = []
@@ -97,7 +100,7 @@ def labels_table(systems: Mapping[str, Mapping[str, Bin]]) -> Table:
         cells += [f"{bins[other].f:.2f}{_reduction(bins[other].f, bins[first].f)}" for other in others]
         rows.append([label, *cells, str(bins[first].gold)])
     note = (
-        f"In brackets the relative error reduction against {first}: (F - F of {first}) / (100 - F of {first})."
+        f"In brackets, the relative error reduction against {first}: (F - F of {first}) / (100 - F of {first})."
         if others
         else ""
     )
@@ -109,18 +112,18 @@ def _reduction(score: float, reference: float) -> str:
     return "" if value is None else f" ({value:+.1f} %)"
 
 
-def confusion_table(name: str, errors: Errors) -> Table:
-    """The labels that are most often taken for others where the head is right."""
+def confusion_table(name: str, errors: ErrorCounts) -> Table:
+    """The labels most often confused, among words whose head is right."""
     pairs = [(pair, n) for pair, n in errors.confusion.most_common() if pair[0] != pair[1]][:N_CONFUSIONS]
     totals = {label: sum(n for (gold, _), n in errors.confusion.items() if gold == label) for (label, _), _ in pairs}
     rows = [[g, s, str(n), f"{100 * n / totals[g]:.1f} %"] for (g, s), n in pairs]
-    note = "Of words whose head is right; the share is of all words with that head right and that gold label."
+    note = "Among words whose head is right; the share is of all such words with that gold label."
     header = ["gold label", "label", "words", "share"]
-    return Table(f"confusion_{_slug(name)}", f"Labels taken for others: {name}", header, rows, note)
+    return Table(f"confusion_{_slug(name)}", f"Labels most often confused: {name}", header, rows, note)
 
 
-def patterns_table(name: str, errors: Errors, *, examples: bool = True) -> Table:
-    """The most frequent kinds of errors, each with an example unless none are wanted."""
+def patterns_table(name: str, errors: ErrorCounts, *, examples: bool = True) -> Table:
+    """The most frequent kinds of errors, each with an example on request."""
     rows = []
     for pattern, n in errors.patterns.most_common(N_PATTERNS):
         row = [str(n), f"{pattern.gold_label} → {pattern.system_label}", pattern.tag]
@@ -130,7 +133,7 @@ def patterns_table(name: str, errors: Errors, *, examples: bool = True) -> Table
             row.append(f"{one.word}: {one.gold_head} → {one.system_head}")
             row.append(f"{one.text} ({one.sent_id})" if one.sent_id else one.text)
         rows.append(row)
-    header = ["words", "label", "word", "head", "system's head", *(["for instance", "in"] if examples else [])]
+    header = ["words", "label", "word", "head", "system's head", *(["example", "sentence"] if examples else [])]
     return Table(f"patterns_{_slug(name)}", f"The {N_PATTERNS} most frequent errors: {name}", header, rows)
 
 
@@ -139,5 +142,5 @@ def _share(one: Bin) -> str:
 
 
 def _slug(name: str) -> str:
-    """A name that any file system takes."""
+    """The name with only the characters that every file system allows."""
     return re.sub(r"[^\w.+-]", "_", name)

@@ -15,7 +15,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict
 
 from graph2graph.analysis import significance
-from graph2graph.analysis.significance import Counts
+from graph2graph.analysis.significance import LEVEL, Counts
 from graph2graph.analysis.tables import Table
 from graph2graph.files import read_toml
 from graph2graph.reproduce.paths import Paths
@@ -23,7 +23,6 @@ from graph2graph.reproduce.plans import Plans, titles
 from graph2graph.reproduce.results import SPLITS, row_results, words_right
 from graph2graph.reproduce.rows import ProfileName, validated
 
-LEVEL = 0.05
 Results = Mapping[int, dict[str, Any]]  # of a row, by seed
 
 

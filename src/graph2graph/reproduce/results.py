@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from graph2graph import __version__, scoring
-from graph2graph.analysis.significance import Counts, correct
+from graph2graph.analysis.significance import Counts, correct_words
 from graph2graph.errors import DataError
 from graph2graph.files import read_json
 from graph2graph.reproduce.paths import Paths
@@ -88,7 +88,7 @@ def _scores(run: PlannedRun, paths: Paths, scorers: list[Punct]) -> tuple[dict[s
             scores = scoring.score(gold, parsed, punct=punct)
             counts = {"words": scores.words, "sentences": scores.sentences}
             by_scorer[punct][split] = scores.as_dict(digits=2) | counts
-        right[split] = " ".join(map(str, correct(gold, parsed, punct=scorers[0])[0]))
+        right[split] = " ".join(map(str, correct_words(gold, parsed, punct=scorers[0])[0]))
     others = {punct: by_scorer[punct] for punct in scorers[1:]}
     return by_scorer[scorers[0]] | {"punctuation": scorers[0], "other_scorers": others}, right
 
