@@ -4,8 +4,9 @@ import io
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from unittest import mock
 
 import pytest
@@ -15,7 +16,9 @@ from graph2graph.cli import main
 from toy_table import make_clone
 
 if TYPE_CHECKING:
+    from graph2graph.models.features import Features
     from graph2graph.parser.parser import Parser
+    from graph2graph.transition.states import States
     from graph2graph.treebank.conllu import Sentence
 
 ROOT = Path(__file__).parents[1]
@@ -158,6 +161,51 @@ def wild(name: str, sentences: "Sequence[Sentence]", **encoder: int) -> "Parser"
         for parameter in parser.model.parameters():
             parameter.copy_(torch.randn_like(parameter) * 0.3)
     return parser
+
+
+@pytest.fixture(scope="session")
+def toy() -> "list[Sentence]":
+    """The toy treebank."""
+    from graph2graph.treebank import conllu
+
+    return list(conllu.read(ROOT / "tests" / "data" / "toy.conllu"))
+
+
+@pytest.fixture(scope="session")
+def parser_of(toy: "list[Sentence]") -> "Callable[..., Parser]":
+    """`parser_of("sent")` is a tiny parser with large random weights, made once."""
+    return cache(lambda name, **encoder: wild(name, toy, **encoder))
+
+
+@pytest.fixture(params=["sent", "sent-g2g", "state", "state-g2g-c"])
+def any_parser(request: pytest.FixtureRequest, parser_of: "Callable[..., Parser]") -> "Parser":
+    """Parsers of sentences and of states, with and without a graph."""
+    return parser_of(request.param)
+
+
+@pytest.fixture
+def graph_parser(parser_of: "Callable[..., Parser]") -> "Parser":
+    """SentTr+G2GTr."""
+    return parser_of("sent-g2g")
+
+
+@pytest.fixture
+def toy_features(graph_parser: "Parser", toy: "list[Sentence]") -> "list[Features]":
+    """The toy sentences; all these parsers have the same pieces and tags."""
+    return [graph_parser.featurizer(sentence) for sentence in toy]
+
+
+@pytest.fixture
+def batches(graph_parser: "Parser", monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many states the encoder of SentTr+G2GTr was given, each time that it ran."""
+    encode, sizes = graph_parser.model.encode_sentences, list[int]()
+
+    def counted(states: "States", *args: Any, **kwargs: Any) -> Any:
+        sizes.append(len(states))
+        return encode(states, *args, **kwargs)
+
+    monkeypatch.setattr(graph_parser.model, "encode_sentences", counted)
+    return sizes
 
 
 @pytest.fixture(scope="session")

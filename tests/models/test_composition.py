@@ -14,7 +14,7 @@ from torch import Tensor
 from graph2graph.config import Config, EncoderConfig, ModelConfig
 from graph2graph.models.composition import Composition
 from graph2graph.models.history import START
-from graph2graph.models.step_state import Memory
+from graph2graph.models.step_state import StepState
 from graph2graph.parser.parser import Parser, Vocabulary
 from graph2graph.training.examples import Example, Sample, training_examples
 from graph2graph.training.loss import _composed
@@ -117,23 +117,23 @@ def gold(parser: Parser, heads: list[int], rng: np.random.Generator) -> Example:
 
 def decoded(parser: Parser, examples: list[Example]) -> tuple[list[list[Tensor]], list[list[Tensor]]]:
     """The vectors of the nodes, and the history, before each gold step as the decoder comes by them."""
-    memory = Memory(parser.model, [one.features for one in examples])
+    step_state = StepState(parser.model, [one.features for one in examples])
     states = States([one.features.n_words for one in examples])
     vectors: list[list[Tensor]] = [[] for _ in examples]
     past: list[list[Tensor]] = [[] for _ in examples]
-    assert memory.past is not None
+    assert step_state.past is not None
     for step in range(max(one.n_steps for one in examples)):
         rows = np.array([row for row, one in enumerate(examples) if one.n_steps > step])
         for row in rows:
-            vectors[row].append(memory.vectors[row, : examples[row].features.n_words + 1].clone())
-            past[row].append(memory.past[row].clone())
+            vectors[row].append(step_state.vectors[row, : examples[row].features.n_words + 1].clone())
+            past[row].append(step_state.past[row].clone())
         actions = np.array([examples[row].actions[step] for row in rows])
         labels = np.array(
             [max(examples[row].labels[step], 0) for row in rows]
         )  # what SHIFT and SWAP come with is unused
         focus = np.array([examples[row].focus[step] for row in rows])
         states.apply(rows, actions, labels)
-        memory.advance(states, rows, actions, labels, focus)
+        step_state.advance(states, rows, actions, labels, focus)
     return vectors, past
 
 

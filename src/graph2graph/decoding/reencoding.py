@@ -28,7 +28,7 @@ from graph2graph.decoding.encoding_table import EncodingTable
 from graph2graph.decoding.options import EXACT
 from graph2graph.models.features import OUTSIDE, Features
 from graph2graph.models.parser_model import Encodings, ParserModel
-from graph2graph.models.step_state import Memory
+from graph2graph.models.step_state import StepState
 from graph2graph.transition.states import States, arcs_of
 
 ENOUGH = 1024  # waiting pieces that are encoded although other sentences can still advance
@@ -103,7 +103,7 @@ class StateReencoder:
     """Encodes the states anew at every step: the states are the input of a state model."""
 
     def __init__(self, model: ParserModel, features: Sequence[Features], states: States) -> None:
-        self.model, self.states, self.memory = model, states, Memory(model, features)
+        self.model, self.states, self.step_state = model, states, StepState(model, features)
         self.n_encoded = self.n_pieces = 0
 
     def encode_waiting(self, rows: IntArray, *, at_once: bool = False) -> None:
@@ -115,8 +115,8 @@ class StateReencoder:
 
     def score(self, rows: IntArray, focus: IntArray, legal: BoolArray) -> Scored:
         """Encode these rows and score their actions."""
-        model, past = self.model, self.memory.past
-        encodings = model.encode(self.states.take(rows), [], vectors=self.memory.vectors, owners=rows)
+        model, past = self.model, self.step_state.past
+        encodings = model.encode_states(self.states.take(rows), self.step_state.vectors, rows)
         self.n_encoded += len(rows)
         self.n_pieces += encodings.n_tokens
         owners = torch.arange(len(rows), device=model.device)
@@ -131,12 +131,12 @@ class StateReencoder:
 
     def advance(self, rows: IntArray, focus: IntArray, actions: IntArray, labels: IntArray) -> None:
         """Update history and composed vectors."""
-        self.memory.advance(self.states, rows, actions, labels, focus)
+        self.step_state.advance(self.states, rows, actions, labels, focus)
 
     def take(self, rows: IntArray, states: States) -> None:
         """Continue with copies of some rows."""
         self.states = states
-        self.memory.take(rows)
+        self.step_state.take(rows)
 
 
 class SentenceReencoder:
@@ -240,7 +240,7 @@ class SentenceReencoder:
         drafts = [(rows, self.states.take(rows)), *drafted(self.model, self.table.encodings, self.states, rows, n_arcs)]
         owners = np.concatenate([of for of, _ in drafts])
         states = States.joined([some for _, some in drafts])
-        new = self.model.encode(states, [self.features[row] for row in owners.tolist()])
+        new = self.model.encode_sentences(states, [self.features[row] for row in owners.tolist()])
         self.drafts.put(owners, states, new)
         self._use_drafts(rows)
         self.n_encoded += len(owners)
@@ -254,7 +254,7 @@ class SentenceReencoder:
             if dependents := self.new_dependents.get(row):
                 parts[position] = part = parts[position].around(dependents)
                 is_new[position, : len(part.row_of)] = part.row_of != OUTSIDE
-        self.table.put(rows, self.model.encode(self.states.take(rows), parts), is_new)
+        self.table.put(rows, self.model.encode_sentences(self.states.take(rows), parts), is_new)
         self.n_encoded += len(rows)
         self.n_pieces += sum(part.n_pieces for part in parts)
 

@@ -56,6 +56,3 @@ class StepState:
         state = (self.hidden[:, index].contiguous(), self.cell[:, index].contiguous())
         past, (hidden, cell) = model.history(model.tensor(actions)[:, None], label_ids[:, None], state)
         self.past[index], self.hidden[:, index], self.cell[:, index] = past[:, 0], hidden, cell
-
-
-Memory = StepState

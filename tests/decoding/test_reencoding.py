@@ -1,0 +1,105 @@
+"""Re-encoding: what is encoded together makes no difference, and what is encoded again is what has changed."""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from graph2graph.config import DecodeConfig
+from graph2graph.decoding.greedy import Work, greedy
+from graph2graph.decoding.reencoding import _chunks, reencoder_of
+from graph2graph.models.features import Features
+from graph2graph.parser.parser import Parser
+from graph2graph.transition.state import Action
+from graph2graph.transition.states import States
+from graph2graph.treebank.conllu import Sentence
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+
+def decoded(parser: Parser, features: Sequence[Features], decode: DecodeConfig) -> tuple[list[Any], Work]:
+    work = Work()
+    states = greedy(parser.model, features, decode, work=work)
+    return [states.heads.tolist(), states.labels.tolist()], work
+
+
+@pytest.mark.parametrize("threshold", [math.inf, 0.6, 0.0])
+def test_the_trees_do_not_depend_on_the_budget(
+    threshold: float, any_parser: Parser, toy_features: list[Features]
+) -> None:
+    runs = [
+        decoded(any_parser, toy_features, DecodeConfig(reencode=threshold, batch_tokens=n)) for n in (1, 37, 100_000)
+    ]
+    (first, work), *others = runs
+    for found, other in others:
+        assert found == first
+        assert (other.n_encoded, other.n_pieces) == (work.n_encoded, work.n_pieces)
+
+
+@pytest.mark.parametrize("threshold", [math.inf, 0.6])
+def test_of_long_sentences_only_the_windows_with_new_arcs_are_encoded_again(
+    threshold: float, parser_of: Callable[..., Parser], toy: list[Sentence], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And the trees are the same, however many arcs are new."""
+    parser = parser_of("sent-g2g", max_positions=16)
+    long = Sentence.from_words([form for sentence in toy for form in sentence.forms][:60])
+    features = [parser.featurizer(sentence) for sentence in (toy[0], long)]
+    assert len(features[1].rows) > 3
+    decode = DecodeConfig(reencode=threshold, draft_tokens=0)
+    found, work = decoded(parser, features, decode)
+    monkeypatch.setattr(Features, "around", lambda self, nodes: self)
+    expected, whole_work = decoded(parser, features, decode)
+    assert found == expected
+    assert work.n_pieces < whole_work.n_pieces
+
+
+def test_sentences_wait_for_each_other(
+    graph_parser: Parser, toy_features: list[Features], toy: list[Sentence], batches: list[int]
+) -> None:
+    """Wherever the arcs of the sentences are, each batch has all sentences that one more arc made stale."""
+    greedy(graph_parser.model, toy_features, DecodeConfig(draft_tokens=0))
+    lengths = [len(sentence) for sentence in toy]
+    assert batches == [sum(length > n_arcs for length in lengths) for n_arcs in range(max(lengths))]
+
+
+def test_an_arc_makes_an_encoding_stale_and_a_shift_does_not(
+    graph_parser: Parser, toy_features: list[Features]
+) -> None:
+    states, rows = States([toy_features[0].n_words]), np.zeros(1, dtype=np.int64)
+    reencoder = reencoder_of(graph_parser.model, toy_features[:1], states, DecodeConfig(draft_tokens=0))
+    for action, n_ready in ((Action.SHIFT, 1), (Action.SHIFT, 1), (Action.LEFT_ARC, 0)):
+        focus, actions = states.focus, np.array([action])
+        states.apply(rows, actions, rows)
+        reencoder.advance(rows, focus, actions, rows)
+        assert len(reencoder.ready(rows)) == n_ready
+    reencoder.encode_waiting(rows)
+    assert len(reencoder.ready(rows)) == 1
+    assert reencoder.score(rows, states.focus, states.legal()).is_fresh.all()
+    assert reencoder.n_encoded == 2
+
+
+def test_scoring_changes_nothing(graph_parser: Parser, toy_features: list[Features]) -> None:
+    """An unsure decision waits only once it is postponed."""
+    states, rows = States([toy_features[0].n_words]), np.zeros(1, dtype=np.int64)
+    decode = DecodeConfig(reencode=1.0, draft_tokens=0)
+    reencoder = reencoder_of(graph_parser.model, toy_features[:1], states, decode)
+    for action in (Action.SHIFT, Action.SHIFT, Action.LEFT_ARC):
+        focus, actions = states.focus, np.array([action])
+        states.apply(rows, actions, rows)
+        reencoder.advance(rows, focus, actions, rows)
+    legal = states.legal() | True  # of one legal action the parser would be sure
+    for _ in range(2):
+        assert not reencoder.score(rows, states.focus, legal).is_sure.any()
+        assert len(reencoder.ready(rows)) == 1
+    reencoder.postpone(rows)
+    assert len(reencoder.ready(rows)) == 0
+
+
+def test_chunks_hold_similar_lengths_within_the_budget() -> None:
+    lengths = np.random.default_rng(1).integers(1, 90, size=200)
+    for budget in (1, 300, 4000):
+        chunks = list(_chunks(np.arange(200), lengths, budget))
+        assert sorted(np.concatenate(chunks).tolist()) == list(range(200))
+        assert all(len(chunk) == 1 or len(chunk) * lengths[chunk].max() <= budget for chunk in chunks)
