@@ -9,7 +9,7 @@ import pty
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,6 @@ import graph2graph
 from conftest import CONTRACTIONS
 from graph2graph.config import Config
 from graph2graph.errors import DataError
-from graph2graph.parser import catalogue
 from graph2graph.parser.parser import Parser, Vocabulary
 from graph2graph.text.udpipe import TextModel
 from graph2graph.treebank import conllu
@@ -255,32 +254,6 @@ def test_a_parser_that_does_better_without_predicted_tags(g2g: Run, full: Path, 
     assert of(blind, "--tags", "predict") == (trees, tags)
     document = graph2graph.load(blind)(text)
     assert [(s.heads, s.deprels) for s in document.sentences] == trees_without
-
-
-def test_pipe_streams(full: Path) -> None:
-    nlp = graph2graph.load(full)
-    taken = 0
-
-    def texts() -> Iterator[str]:
-        nonlocal taken
-        for _ in range(10_000):
-            taken += 1
-            yield "Yes"
-
-    assert next(nlp.pipe(texts())).text == "Yes"
-    assert taken < 1000
-
-
-def test_shipped_models(full: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(catalogue, "shipped", lambda: {"aa": full, "bb": full})
-    monkeypatch.chdir(tmp_path)
-    assert catalogue.find("bb") == full
-    with pytest.raises(DataError, match=r"xx: no such model \(shipped: aa, bb\); the directory"):
-        graph2graph.load("xx")
-    (tmp_path / "bb").mkdir()
-    assert catalogue.find("bb") == Path("bb")  # the user's own goes first
-    with pytest.raises(DataError, match="no such model directory"):
-        catalogue.find("some/where")
 
 
 def test_mistakes(g2g: Run, model: Path, full: Path, tmp_path: Path) -> None:

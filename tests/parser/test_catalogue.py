@@ -51,3 +51,11 @@ def test_an_unknown_model_is_an_error_that_says_what_to_do(
     monkeypatch.setattr(catalogue, "shipped", lambda: {"en": tmp_path})
     with pytest.raises(DataError, match=message):
         catalogue.find(name)
+
+
+def test_a_directory_comes_before_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(catalogue, "shipped", lambda: {"en": tmp_path})
+    monkeypatch.chdir(tmp_path)
+    assert catalogue.find("en") == tmp_path
+    (tmp_path / "en").mkdir()
+    assert catalogue.find("en") == Path("en")
