@@ -227,7 +227,7 @@ def test_train_text(g2g: Run, tmp_path: Path) -> None:
     small = ["--dimension", 16, "--segment-size", 20, "--epochs", 1, "--iterations", 2]
     done = g2g("train-text", packed, TOY, "--output", tmp_path / "new" / "model", *small)
     assert (done.code, done.out) == (0, "")
-    assert "learnt in" in done.err
+    assert "trained in" in done.err
     assert [path.name for path in (tmp_path / "new" / "model").iterdir()] == ["text.udpipe"]
     [sentence] = TextModel.load(tmp_path / "new" / "model" / "text.udpipe").sentences("Yes")
     assert sentence.column(UPOS) == ["INTJ"]

@@ -1,7 +1,7 @@
-"""The command `g2g`: one file per subcommand, gathered here.
+"""The command `g2g`: one file for each subcommand, registered here.
 
-Exit codes: 0 all went well, 1 something is wrong with the data (one line on standard error says what), 2 wrong usage.
-Commands import what is heavy (torch) inside their functions, so that `g2g --help` and the small commands are quick.
+Exit codes: 0 for success, 1 for an error in the data (one line on standard error says which), 2 for wrong usage. Commands
+import torch inside their functions, so that `g2g --help` and the small commands start quickly.
 """
 
 import io
@@ -71,9 +71,9 @@ for command in COMMANDS:
 
 
 def main() -> None:
-    """Run the command line; a user's mistake ends in one line and exit code 1, never in a traceback."""
+    """Run the command line. A user's mistake ends in one line and exit code 1, never in a traceback."""
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # a terminal that cannot show a character is no reason to fail
+        if isinstance(stream, io.TextIOWrapper):  # escape what a terminal cannot show
             stream.reconfigure(errors="backslashreplace")
     limit_kernel_cache()
     try:
@@ -82,7 +82,7 @@ def main() -> None:
         sys.stdout.flush()
         print(f"g2g: {error}", file=sys.stderr)
         sys.exit(1)
-    except BrokenPipeError:  # the reader of our output has gone, as in `g2g … | head`
+    except BrokenPipeError:  # as in `g2g … | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
     except KeyboardInterrupt:

@@ -1,11 +1,10 @@
-"""`g2g analyze`: what systems get wrong, and whether one is better than another."""
+"""`g2g analyze`: the errors of parsed files, and whether one is better than another."""
 
-import json
-from itertools import zip_longest
 from pathlib import Path
 
 import typer
 
+from graph2graph.cli.printing import print_json
 from graph2graph.errors import DataError
 from graph2graph.treebank import conllu
 from graph2graph.treebank.conllu import Sentence
@@ -14,56 +13,63 @@ from graph2graph.treebank.conllu import Sentence
 def analyze(
     gold: Path = typer.Argument(metavar="GOLD", help="The gold treebank in CoNLL-U, plain or gzip."),
     systems: list[str] = typer.Argument(
-        metavar="SYSTEM…", help="Parsed files, or NAME=FILE; the first is what the others are compared with."
+        metavar="SYSTEM…", help="Parsed files, as FILE or NAME=FILE; the others are compared with the first."
     ),
-    output: Path = typer.Option(..., "--output", "-o", metavar="DIR", help="Where to write the report."),
+    output: Path = typer.Option(..., "--output", "-o", metavar="DIR", help="Directory of the report."),
     examples: bool = typer.Option(
         True,
-        help="Sentences with the most frequent errors; without them the report can be shown where the treebank cannot.",
+        help="Show sentences with the most frequent errors. Without them, the report holds no text of the treebank.",
     ),
     as_json: bool = typer.Option(False, "--json", help="Print scores and differences as a JSON object."),
 ) -> None:
     """Compare parsed files: errors by dependency length, distance to root, sentence length, label and projectivity.
 
-    Also the labels most often confused, the most frequent kinds of errors with examples, and tests of significance. DIR gets
-    report.html (one page, nothing else needed), report.md, each table as CSV, each figure as SVG and PNG.
+    The report also has the labels that are confused most often, the most frequent kinds of errors with examples, and tests of
+    significance. It is written to DIR as report.html (a single file), report.md, CSV tables, and figures in SVG and PNG.
 
-    Example: g2g analyze dev.conllu SentTr=sent.conllu G2GTr=g2g.conllu --output analysis
+    Example: g2g analyze dev.conllu SentTr=sent.conllu G2GTr=g2g.conllu -o analysis
     """
     from graph2graph.analysis.report import compare
 
     expected = list(conllu.read(gold))
     if not expected:
         raise DataError(f"{gold}: no sentences")
-    found: dict[str, list[Sentence]] = {}
-    for given in systems:
-        name, equals, file = given.partition("=")
-        path = Path(file if equals else given)
-        name = name if equals else path.name.removesuffix(".gz").removesuffix(".conllu")
-        if name in found:
+    parsed: dict[str, list[Sentence]] = {}
+    for system in systems:
+        name, path = _name_and_path(system)
+        if name in parsed:
             raise typer.BadParameter(f"two systems are called {name}; give them names: NAME=FILE")
-        found[name] = list(conllu.read(path, check="forest"))
-        _check(gold, expected, path, found[name])
-    report = compare(expected, found, examples=examples)
+        parsed[name] = list(conllu.read(path, check="forest"))
+        _check_same_words(gold, expected, path, parsed[name])
+    report = compare(expected, parsed, examples=examples)
     report.write(output)
-    if as_json:
-        values = {name: scores.as_dict("uas", "las", "clas") for name, scores in report.scores.items()}
-        differences = {
-            name: {"las": one.points, "bootstrap": one.bootstrap, "randomisation": one.randomisation}
-            for name, one in report.differences.items()
-        }
-        typer.echo(json.dumps({"scores": values, "differences": differences}, indent=2, ensure_ascii=False))
-    else:
-        typer.echo(f"{output / 'report.html'}")
+    if not as_json:
+        typer.echo(output / "report.html")
+        return
+    scores = {name: scores.as_dict("uas", "las", "clas") for name, scores in report.scores.items()}
+    differences = {
+        name: {"las": found.points, "bootstrap": found.bootstrap, "randomisation": found.randomisation}
+        for name, found in report.differences.items()
+    }
+    print_json({"scores": scores, "differences": differences})
 
 
-def _check(gold_file: Path, gold: list[Sentence], file: Path, system: list[Sentence]) -> None:
-    """The same sentences with the same words, all parsed."""
-    for number, (one, other) in enumerate(zip_longest(gold, system), 1):
-        if one is None or other is None:
-            raise DataError(f"{file}: {len(system)} sentences, {gold_file} has {len(gold)}")
-        name = one.sent_id or f"number {number}"
-        if one.forms != other.forms:
+def _name_and_path(system: str) -> tuple[str, Path]:
+    """The two parts of NAME=FILE; a file without a name is called after itself."""
+    name, equals, file = system.partition("=")
+    if equals:
+        return name, Path(file)
+    path = Path(system)
+    return path.name.removesuffix(".gz").removesuffix(".conllu"), path
+
+
+def _check_same_words(gold_file: Path, gold: list[Sentence], file: Path, system: list[Sentence]) -> None:
+    """Refuse a system whose sentences are not those of the gold treebank, all parsed."""
+    if len(system) != len(gold):
+        raise DataError(f"{file}: {len(system)} sentences, {gold_file} has {len(gold)}")
+    for number, (expected, found) in enumerate(zip(gold, system, strict=True), 1):
+        name = expected.sent_id or f"number {number}"
+        if expected.forms != found.forms:
             raise DataError(f"{file}: sentence {name} has other words than in {gold_file}")
-        if not (one.parsed and other.parsed):
-            raise DataError(f"{file if one.parsed else gold_file}: sentence {name} has words without a head")
+        if not (expected.parsed and found.parsed):
+            raise DataError(f"{file if expected.parsed else gold_file}: sentence {name} has words without a head")

@@ -1,4 +1,4 @@
-"""`g2g download`: a model from the hub."""
+"""`g2g download`: fetch a model from the hub."""
 
 import sys
 from importlib import import_module
@@ -6,34 +6,36 @@ from importlib.util import find_spec
 
 import typer
 
+from graph2graph.cli.printing import report
 from graph2graph.parser import catalogue
 
 
 def download(
-    name: str = typer.Argument(
-        help="A model on the Hugging Face hub, owner/name; or a shipped one, which is here already."
+    name: str = typer.Argument(help="A model on the Hugging Face hub, as owner/name; a shipped one needs no download."),
+    offline: bool = typer.Option(
+        False, "--offline", help="Do not use the network; only say whether the model was downloaded."
     ),
-    offline: bool = typer.Option(False, "--offline", help="Do not use the network: say whether it is here."),
-    force: bool = typer.Option(False, "--force", help="Fetch it anew."),
+    force: bool = typer.Option(False, "--force", help="Download it again."),
 ) -> None:
-    """Fetch a model, check it, and print its directory; afterwards its name will do for --model.
+    """Download a model, verify its checksums, and print its directory. Afterwards --model takes its name.
 
-    Models are kept in G2G_HOME, or else in the user's cache. HF_ENDPOINT names another hub, HF_HUB_OFFLINE=1 is as --offline.
+    Models are kept in $G2G_HOME/models, by default ~/.cache/graph2graph/models. HF_ENDPOINT selects another hub, and
+    HF_HUB_OFFLINE=1 is the same as --offline.
 
     Example: g2g download owner/name && g2g parse --model owner/name --text "The dog barks."
     """
-    _hush()
+    _silence_hub_library()
     is_here = name in catalogue.shipped() or name in catalogue.downloaded()
     directory = catalogue.download(name, offline=offline, force=force)
     if is_here and not force:
-        typer.echo(f"g2g: {name} is here already; --force fetches it anew", err=True)
+        report(f"{name} is here already; --force downloads it again")
     typer.echo(directory)
 
 
-def _hush() -> None:
-    """No warnings of the hub's library, since ours is the one message; and bars only where someone sees them."""
+def _silence_hub_library() -> None:
+    """Turn off the library's warnings, which would repeat our message, and its progress bars if this is not a terminal."""
     if find_spec("huggingface_hub"):
-        theirs = import_module("huggingface_hub.utils")
-        theirs.logging.set_verbosity_error()
+        library = import_module("huggingface_hub.utils")
+        library.logging.set_verbosity_error()
         if not sys.stderr.isatty():
-            theirs.disable_progress_bars()
+            library.disable_progress_bars()

@@ -7,7 +7,8 @@ from pathlib import Path
 import typer
 
 from graph2graph.cli.output import OutputFile, output
-from graph2graph.cli.streams import source
+from graph2graph.cli.printing import report
+from graph2graph.cli.streams import name_of, source
 from graph2graph.errors import DataError
 from graph2graph.treebank import conllu, drawing
 
@@ -43,7 +44,7 @@ def draw(
             for sentence in sentences:
                 stream.write(f"\n{drawing.text(sentence)}\n".encode())
     if next(sentences, None) is not None:
-        typer.echo(f"g2g: {file} has more sentences; the first is drawn, choose another with --sent-id", err=True)
+        report(f"{file} has more sentences; the first is drawn, choose another with --sent-id")
 
 
 def _chosen(file: Path, sent_id: str | None) -> Iterator[conllu.Sentence]:
@@ -56,5 +57,4 @@ def _chosen(file: Path, sent_id: str | None) -> Iterator[conllu.Sentence]:
             if sent_id is not None:
                 return
     if not found:
-        name = "<stdin>" if str(file) == "-" else file
-        raise DataError(f"{name}: no sentence" + (f" with sent_id {sent_id!r}" if sent_id is not None else ""))
+        raise DataError(f"{name_of(file)}: no sentence" + (f" with sent_id {sent_id!r}" if sent_id is not None else ""))

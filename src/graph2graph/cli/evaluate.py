@@ -1,21 +1,20 @@
-"""`g2g evaluate`: score a parsed file against a gold one."""
+"""`g2g evaluate`: score a parsed file against a gold treebank."""
 
-import json
 from enum import StrEnum
 from pathlib import Path
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from graph2graph import scoring
-from graph2graph.cli.streams import source
+from graph2graph.cli.printing import print_json, print_table, report
+from graph2graph.cli.streams import name_of, source
 from graph2graph.errors import DataError
 from graph2graph.treebank import conllu
 
 
 class PunctChoice(StrEnum):
-    """Which words count."""
+    """Treatments of punctuation."""
 
     INCLUDE = "include"
     UNICODE = "unicode"
@@ -24,18 +23,22 @@ class PunctChoice(StrEnum):
 
 def evaluate(
     gold: Path = typer.Argument(
-        metavar="GOLD", help="The gold treebank in CoNLL-U, plain or gzip; - for standard input."
+        metavar="GOLD", help="The gold treebank in CoNLL-U, plain or gzip; - is standard input."
     ),
-    predicted: Path = typer.Argument(metavar="PRED", help="The parsed file; - for standard input."),
+    predicted: Path = typer.Argument(metavar="PRED", help="The parsed file; - is standard input."),
     as_json: bool = typer.Option(False, "--json", help="Print a JSON object, scores in percent."),
     punct: PunctChoice = typer.Option(
         PunctChoice.INCLUDE,
-        help="Count punctuation and strip label subtypes (CoNLL 2018), or leave it out by Unicode class (CoNLL-X) or "
-        "Penn tag, and compare labels whole.",
+        help="include: score punctuation, and ignore label subtypes (CoNLL 2018). unicode, ptb: leave out punctuation, by "
+        "Unicode class (CoNLL-X) or by Penn tag, and compare whole labels.",
     ),
-    align: bool = typer.Option(False, "--align", help="Align by characters: words and sentence ends may differ."),
+    align: bool = typer.Option(
+        False, "--align", help="Align words by characters, for files whose words and sentences differ."
+    ),
 ) -> None:
-    """Score a parsed file: UAS, LAS and CLAS as the official CoNLL 2018 scorer, UCM and LCM (sentences wholly right).
+    """Score a parsed file against a gold treebank.
+
+    UAS, LAS and CLAS are those of the official CoNLL 2018 scorer; UCM and LCM are the shares of sentences without an error.
 
     Example: g2g evaluate dev.conllu parsed.conllu
     """
@@ -46,31 +49,27 @@ def evaluate(
         conllu.read(source(gold)),
         conllu.read(source(predicted), check="forest"),
         punct=punct.value,
-        names=(_name(gold), _name(predicted)),
+        names=(name_of(gold), name_of(predicted)),
     )
     if not scores.sentences:
-        raise DataError(f"{_name(gold)}: no sentences")
+        raise DataError(f"{name_of(gold)}: no sentences")
     if scores.several_roots:
         found = f"sentences with several roots: {scores.several_roots}, scored as they are (g2g validate lists them)"
-        typer.echo(f"g2g: warning: {_name(predicted)}: {found}", err=True)
+        report(f"warning: {name_of(predicted)}: {found}")
     if as_json:
-        typer.echo(json.dumps(_as_json(scores), indent=2))
+        print_json(_as_json(scores))
     else:
-        Console(width=None if Console().is_terminal else 160).print(_table(scores))
-
-
-def _name(file: Path) -> str:
-    return "<stdin>" if str(file) == "-" else str(file)
+        print_table(_table(scores))
 
 
 def _as_json(scores: scoring.Scores) -> dict[str, float]:
     values = scores.as_dict() | {"words": scores.words, "sentences": scores.sentences}
-    found = ("Tokens", "Words", "Sentences", "UPOS", "XPOS", "Lemmas")
-    return values | {f"{name.lower()}_f1": scores.metrics[name].f1 for name in found if name in scores.metrics}
+    aligned = ("Tokens", "Words", "Sentences", "UPOS", "XPOS", "Lemmas")
+    return values | {f"{name.lower()}_f1": scores.metrics[name].f1 for name in aligned if name in scores.metrics}
 
 
 def _table(scores: scoring.Scores) -> Table:
-    """The scores in one row; with precision, recall and F1 in a row each for aligned files."""
+    """All scores in one row; for aligned files, one row of precision, recall and F1 for each."""
     caption = f"{scores.words:,} words, {scores.sentences:,} sentences"
     if "Words" not in scores.metrics:
         values = scores.as_dict()

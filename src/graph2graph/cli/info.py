@@ -1,6 +1,5 @@
-"""`g2g info`: what a model is."""
+"""`g2g info`: describe a model."""
 
-import json
 import math
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ from rich.markdown import Markdown
 from rich.markup import escape
 from rich.table import Table
 
+from graph2graph.cli.printing import print_json
 from graph2graph.errors import DataError
 from graph2graph.files import read_json
 from graph2graph.parser import catalogue
@@ -19,11 +19,11 @@ from graph2graph.variants import variant_of
 
 def info(
     model: str = typer.Argument(
-        catalogue.DEFAULT, metavar="[MODEL]", help="A shipped or downloaded model, or a directory."
+        catalogue.DEFAULT, metavar="[MODEL]", help="A shipped or downloaded model, or the directory of a trained one."
     ),
     as_json: bool = typer.Option(False, "--json", help="Print a JSON object."),
 ) -> None:
-    """Print the card of a model, and what it is made of: its variant, size, labels, tags.
+    """Print the card of a model, then its variant, size, labels and tags.
 
     Examples:
 
@@ -31,21 +31,21 @@ def info(
 
     g2g info DIR --json
     """
-    found = _essentials(catalogue.find(model))
+    description = _describe(catalogue.find(model))
     if as_json:
-        typer.echo(json.dumps(found, indent=2, ensure_ascii=False))
+        print_json(description)
         return
     console = Console()
-    if found["card"]:
+    if card := description["card"]:
         if console.is_terminal:
-            console.print(Markdown(found["card"]))
-        else:  # as it is written, to be read by other programs
-            typer.echo(found["card"])
-    console.print(_table(found))
+            console.print(Markdown(card))
+        else:  # verbatim, for other programs
+            typer.echo(card)
+    console.print(_table(description))
 
 
-def _essentials(directory: Path) -> dict[str, Any]:
-    """What is worth knowing; the weights themselves are not read."""
+def _describe(directory: Path) -> dict[str, Any]:
+    """The description of a model, without reading its weights."""
     from graph2graph.parser.model_directory import read_config
     from graph2graph.parser.vocabulary import Vocabulary
 
@@ -69,7 +69,7 @@ def _essentials(directory: Path) -> dict[str, Any]:
 
 
 def _n_parameters(path: Path) -> int:
-    """The number of parameters, from the head of the file."""
+    """The number of parameters, from the header of the file."""
     from safetensors import SafetensorError, safe_open
 
     try:
@@ -79,19 +79,19 @@ def _n_parameters(path: Path) -> int:
         raise DataError(f"{path}: no such file, or a broken one: {error}") from error
 
 
-def _table(found: dict[str, Any]) -> Table:
-    encoder, origin = found["encoder"], found["origin"]
+def _table(description: dict[str, Any]) -> Table:
+    encoder, origin = description["encoder"], description["origin"]
     table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
     rows = {
-        "directory": found["directory"],
+        "directory": description["directory"],
         "downloaded": f"{origin.get('repository')} at {str(origin.get('commit'))[:10]}" if origin else "",
-        "variant": f"{found['variant']} ({found['title']})",
+        "variant": f"{description['variant']} ({description['title']})",
         "encoder": "{layers} layers × {width}, {heads} heads, {vocab_size:,} pieces".format(**encoder),
-        "parameters": f"{found['parameters']:,}",
-        "labels": f"{len(found['labels'])}: {', '.join(found['labels'])}",
-        "tags": f"{len(found['tags'])} of {found['tag_column'].upper()}" if found["tags"] else "none",
-        "raw text": "yes" if found["text_model"] else "no: there is no text model; g2g train-text makes one",
-        "on disk": f"{found['bytes'] / 1e6:,.1f} MB",
+        "parameters": f"{description['parameters']:,}",
+        "labels": f"{len(description['labels'])}: {', '.join(description['labels'])}",
+        "tags": f"{len(description['tags'])} of {description['tag_column'].upper()}" if description["tags"] else "none",
+        "raw text": "yes" if description["text_model"] else "no; g2g train-text adds a text model",
+        "on disk": f"{description['bytes'] / 1e6:,.1f} MB",
     }
     for name, value in rows.items():
         if value:

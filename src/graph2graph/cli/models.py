@@ -1,22 +1,22 @@
-"""`g2g models`: the variants with their parts, and how large they are at the paper's size."""
+"""`g2g models`: the seven variants, their parts, and their sizes beside the paper's."""
 
-import json
+from textwrap import fill
 from typing import Any
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
+from graph2graph.cli.printing import print_json, print_table
 from graph2graph.config import EncoderConfig, ModelConfig
 from graph2graph.variants import VARIANTS, Variant
 
-# The paper's setting: Stanford dependencies on WSJ, of which its appendix lists 44 types, and the 45 tags of the treebank.
+# The paper's setting: Stanford dependencies on WSJ with the 44 labels in its appendix, and 45 Penn tags.
 N_LABELS, N_TAGS = 44, 45
 PAPER = {"state": 90_330_000, "state-g2g": 105_780_000, "sent": 63_230_000, "sent-g2g": 63_270_000}
 
 
 def models(as_json: bool = typer.Option(False, "--json", help="Print a JSON object.")) -> None:
-    """List the variants with their parts and their numbers of parameters at the paper's size, beside the paper's own.
+    """List the variants with their parts and their numbers of parameters at the paper's size, beside the paper's numbers.
 
     Example: g2g models
     """
@@ -24,16 +24,15 @@ def models(as_json: bool = typer.Option(False, "--json", help="Print a JSON obje
     notes = _notes({row["name"]: row for row in rows})
     if as_json:
         size = {"vocab_size": 30522, "layers": 6, "width": 768, "heads": 12, "labels": N_LABELS, "tags": N_TAGS}
-        typer.echo(json.dumps({"size": size, "models": rows, "notes": notes}, indent=2, ensure_ascii=False))
+        print_json({"size": size, "models": rows, "notes": notes})
         return
-    console = Console(width=None if Console().is_terminal else 120)
-    console.print(_table(rows))
+    print_table(_table(rows), width=120)
     for note in notes:
-        console.print(f"• {note}", highlight=False)
+        typer.echo(fill(note, 118, initial_indent="• ", subsequent_indent="  "))
 
 
 def _row(variant: Variant) -> dict[str, Any]:
-    """A variant: what it is made of, and the size of each part."""
+    """The parts of a variant and their sizes."""
     config = ModelConfig(**variant.model)
     parts = _parameters(config)
     return {
@@ -51,7 +50,7 @@ def _row(variant: Variant) -> dict[str, Any]:
 
 
 def _parameters(config: ModelConfig) -> dict[str, int]:
-    """The numbers of parameters of a model with this config, by part; nothing is computed or stored for it."""
+    """The numbers of parameters by part, counted on a model without memory or values."""
     import torch
 
     from graph2graph.models.parser_model import ParserModel, encoder_config
@@ -69,7 +68,7 @@ def _parameters(config: ModelConfig) -> dict[str, int]:
 
 
 def _part(key: str) -> str:
-    """The part that a parameter belongs to."""
+    """The part of the model to which a parameter belongs."""
     stem, _, rest = key.partition(".")
     if stem == "encoder":
         if ".relation_" in key:
@@ -106,7 +105,7 @@ def _table(rows: list[dict[str, Any]]) -> Table:
 
 
 def _notes(rows: dict[str, dict[str, Any]]) -> list[str]:
-    """Why the paper's numbers are others, as far as that can be told."""
+    """How our numbers differ from the paper's, and why, where that is known."""
     sent, sent_g2g, state, state_g2g = (rows[name] for name in ("sent", "sent-g2g", "state", "state-g2g"))
     width = EncoderConfig().width
     encoder = sum(sent["parts"][part] for part in ("layers", "pieces", "positions", "segments"))
@@ -114,16 +113,17 @@ def _notes(rows: dict[str, dict[str, Any]]) -> list[str]:
     table = PAPER["state"] - (state["parameters"] - state["parts"]["pieces"])
     more, fewer = PAPER["state-g2g"] - PAPER["state"], state["parameters"] - state_g2g["parameters"]
     return [
-        f"Counted for bert-base-uncased's shape (30,522 pieces, 6 layers × {width}), {N_LABELS} labels (those in the paper's "
-        f"appendix) and {N_TAGS} Penn tags. The paper has a count for four models.",
-        f"The graph: SentTr+G2GTr has {_millions(graph)} more than SentTr, relation tables and label embeddings; in the paper "
-        f"{_millions(PAPER['sent-g2g'] - PAPER['sent'])}. They agree.",
-        f"SentTr: the paper's {_millions(PAPER['sent'])} is less than six layers of BERT and its embeddings alone, "
-        f"{_millions(encoder)}, to which we add {_millions(sent['parameters'] - encoder)} of classifiers and tags. Not "
-        f"explained; if a million means 2^20 there, it is {_millions(PAPER['sent'] * 2**20 / 1e6)}, near the bare encoder.",
-        f"StateTr: take all our parts but the pieces from the paper's {_millions(PAPER['state'])}, and {_millions(table)} are "
-        f"left, {table / width:,.0f} rows of {width}: about what a table of the treebank's own words would have, in place of "
-        "BERT's pieces. A guess.",
-        f"StateTr+G2GTr: the paper has {_millions(more)} more than StateTr, we have {_millions(fewer)} fewer, since there is "
-        "no composition model. Not explained by anything in the paper.",
+        f"Counted for bert-base-uncased (30,522 pieces, 6 layers × {width}), {N_LABELS} labels (those in the paper's appendix) "
+        f"and {N_TAGS} Penn tags. The paper gives numbers for four models.",
+        f"The graph: SentTr+G2GTr has {_millions(graph)} more than SentTr, for relation tables and label embeddings; the paper "
+        f"has {_millions(PAPER['sent-g2g'] - PAPER['sent'])} more. They agree.",
+        f"SentTr: the paper's {_millions(PAPER['sent'])} is less than six layers of BERT with its embeddings, "
+        f"{_millions(encoder)}, to which we add {_millions(sent['parameters'] - encoder)} of classifiers and tags. This is "
+        f"unexplained. If the paper's million is 2^20, it has {_millions(PAPER['sent'] * 2**20 / 1e6)}, close to the bare "
+        "encoder.",
+        f"StateTr: if all our parts but the pieces are subtracted from the paper's {_millions(PAPER['state'])}, "
+        f"{_millions(table)} remain: {table / width:,.0f} rows of {width}, about the size of an embedding table of the "
+        "treebank's words in place of BERT's pieces. This is a guess.",
+        f"StateTr+G2GTr: the paper has {_millions(more)} more than StateTr, we have {_millions(fewer)} fewer, because there is "
+        "no composition model. Nothing in the paper explains the difference.",
     ]

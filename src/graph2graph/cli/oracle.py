@@ -1,16 +1,15 @@
 """`g2g oracle`: turn trees into transitions and back, and count them."""
 
-import json
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from pathlib import Path
 
 import typer
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from graph2graph.cli.printing import print_json, print_table
 from graph2graph.cli.streams import source
 from graph2graph.errors import DataError
 from graph2graph.transition import oracle as static_oracle
@@ -27,7 +26,7 @@ class SwapChoice(StrEnum):
 
 @dataclass
 class Counts:
-    """What the oracle found in one file."""
+    """What the oracle counted in one file."""
 
     file: str
     sentences: int = 0
@@ -39,12 +38,12 @@ class Counts:
 
 
 def oracle(
-    files: list[Path] = typer.Argument(help="Treebanks in CoNLL-U, plain or gzip; - for standard input."),
-    swap: SwapChoice = typer.Option(SwapChoice.EAGER, help="Swap as soon as possible, or as late as possible."),
-    as_json: bool = typer.Option(False, "--json", help="Print a JSON list, one object a file."),
-    play: bool = typer.Option(False, "--play", help="Print every transition of every sentence instead."),
+    files: list[Path] = typer.Argument(help="Treebanks in CoNLL-U, plain or gzip; - is standard input."),
+    swap: SwapChoice = typer.Option(SwapChoice.EAGER, help="Swap as early or as late as possible."),
+    as_json: bool = typer.Option(False, "--json", help="Print a JSON list with one object for each file."),
+    play: bool = typer.Option(False, "--play", help="Print every transition of every sentence instead of counting."),
 ) -> None:
-    """Turn each tree into transitions, rebuild it from them, and count; exit 1 if one tree is not rebuilt.
+    """Turn each tree into transitions and rebuild it from them. Print counts, and exit 1 if a tree is not rebuilt.
 
     Example: g2g oracle train.conllu --swap lazy
     """
@@ -55,14 +54,14 @@ def oracle(
         return
     counts = [_count(file, swap) for file in files]
     if as_json:
-        typer.echo(json.dumps([asdict(count) for count in counts], indent=2))
+        print_json([asdict(count) for count in counts])
     else:
         table = Table("file", *(name for name in asdict(counts[0]) if name != "file"))
         for column in table.columns[1:]:
             column.justify = "right"
         for count in counts:
             table.add_row(Text(count.file), *(f"{value:,}" for name, value in asdict(count).items() if name != "file"))
-        Console(width=None if Console().is_terminal else 200).print(table)
+        print_table(table, width=200)
     if any(count.rebuilt != count.sentences for count in counts):
         raise DataError("not every tree was rebuilt")
 
@@ -81,7 +80,7 @@ def _count(file: Path, swap: SwapChoice) -> Counts:
         actions = static_oracle.transitions(heads, swap=swap.value)
         counts.sentences += 1
         counts.words += len(heads)
-        counts.nonprojective += Action.SWAP in actions  # just these trees need a swap
+        counts.nonprojective += Action.SWAP in actions  # only these trees need a swap
         counts.swaps += actions.count(Action.SWAP)
         counts.transitions += len(actions)
         counts.rebuilt += static_oracle.rebuild(len(heads), actions) == heads
@@ -89,7 +88,7 @@ def _count(file: Path, swap: SwapChoice) -> Counts:
 
 
 def _play(sentence: conllu.Sentence, swap: SwapChoice) -> None:
-    """Print the states of one sentence, each with the action that is taken in it."""
+    """Print the states of one sentence, each with the action taken in it."""
     words = ["ROOT", *sentence.forms]
     table = Table("step", "stack", "buffer", "action", "new arc", title=Text(sentence.text), show_lines=False)
     actions = static_oracle.transitions(sentence.tree, swap=swap.value)
@@ -104,4 +103,4 @@ def _play(sentence: conllu.Sentence, swap: SwapChoice) -> None:
             Text(f"{action.title}({label})" if label else action.title),
             Text(f"{words[head]} → {words[dependent]}" if label else ""),
         )
-    Console(width=None if Console().is_terminal else 160).print(table)
+    print_table(table)

@@ -1,46 +1,45 @@
-"""How far parsing has come, on standard error; only on a terminal, and only if the trees do not go there too."""
+"""A progress bar for `g2g parse`, on standard error."""
 
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import IO
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+from graph2graph.cli.inputs import Input, InputFormat
 from graph2graph.treebank.conllu import Sentence
 
-EVERY = 0.2  # seconds
+INTERVAL = 0.2  # seconds between updates
 
 
-def watched(
-    sentences: Iterable[Sentence],
-    given: Sequence[Path | IO[bytes]],
-    size: Callable[[Sentence], int],
-    *,
-    to_terminal: bool,
-) -> Iterator[Sentence]:
-    """The same sentences, with a bar while they come; `size` says how many bytes of the input one stands for."""
-    if to_terminal or not sys.stderr.isatty():
+def with_progress(sentences: Iterable[Sentence], inputs: Sequence[Input]) -> Iterator[Sentence]:
+    """Yield the sentences, and show on a terminal how much of the inputs they make up."""
+    if not sys.stderr.isatty():
         yield from sentences
         return
+    is_conllu = all(given.format is InputFormat.CONLLU for given in inputs)
     columns = BarColumn(), TextColumn("{task.description}"), TimeElapsedColumn(), TimeRemainingColumn(compact=True)
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task("parsing", total=_total(given))
+        task = progress.add_task("parsing", total=_n_bytes(inputs))
         begin = shown = time.monotonic()
         n_bytes = n_words = 0
         for sentence in sentences:
-            n_bytes, n_words = n_bytes + size(sentence), n_words + len(sentence)
-            if (now := time.monotonic()) - shown > EVERY:
+            n_bytes += sum(map(len, sentence.lines)) if is_conllu else len(sentence.text) + 1
+            n_words += len(sentence)
+            if (now := time.monotonic()) - shown > INTERVAL:
                 rate = n_words / (now - begin)
                 progress.update(task, completed=n_bytes, description=f"{n_words:,} words, {rate:,.0f} a second")
                 shown = now
             yield sentence
 
 
-def _total(given: Sequence[Path | IO[bytes]]) -> int | None:
-    """How many bytes there are to read, if that is known."""
-    if not all(isinstance(one, Path) and one.is_file() and one.suffix != ".gz" for one in given):
-        return None
-    return sum(one.stat().st_size for one in given if isinstance(one, Path))
+def _n_bytes(inputs: Sequence[Input]) -> int | None:
+    """The size of all inputs; None if it is unknown, as for pipes and compressed files."""
+    total = 0
+    for given in inputs:
+        if not isinstance(given.source, Path) or not given.source.is_file() or given.source.suffix == ".gz":
+            return None
+        total += given.source.stat().st_size
+    return total

@@ -1,10 +1,10 @@
 """`g2g serve`: the REST server and the page."""
 
-import sys
 import warnings
 
 import typer
 
+from graph2graph.cli.printing import report
 from graph2graph.errors import DataError
 from graph2graph.parser import catalogue
 
@@ -64,12 +64,8 @@ def serve(
     )
     with listen(host, port) as listener:  # before the models are loaded, so that a port in use is reported at once
         models = ServedModels.load(model)
-        warnings.showwarning = _report
+        warnings.showwarning = report
         address = f"[{host}]" if ":" in host else host
-        _report(f"serving {', '.join(models.by_name)} on http://{address}:{listener.getsockname()[1]}")
+        report(f"serving {', '.join(models.by_name)} on http://{address}:{listener.getsockname()[1]}")
         run(models, listener, limits, access_log=access_log)
-    _report("stopped")
-
-
-def _report(message: Warning | str, *_: object, **__: object) -> None:
-    print(f"g2g: {message}", file=sys.stderr, flush=True)
+    report("stopped")

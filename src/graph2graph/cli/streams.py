@@ -8,3 +8,8 @@ from typing import IO
 def source(file: Path) -> Path | IO[bytes]:
     """The file to read, or standard input for `-`."""
     return sys.stdin.buffer if str(file) == "-" else file
+
+
+def name_of(file: Path) -> str:
+    """The name of a file in messages."""
+    return "<stdin>" if str(file) == "-" else str(file)

@@ -1,4 +1,4 @@
-"""`g2g validate`: everything that is wrong with CoNLL-U files."""
+"""`g2g validate`: list all errors in CoNLL-U files."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,9 +11,9 @@ from graph2graph.treebank import conllu
 
 
 def validate(
-    files: list[Path] = typer.Argument(help="CoNLL-U or CoNLL-X files, plain or gzip; - for standard input."),
+    files: list[Path] = typer.Argument(help="CoNLL-U or CoNLL-X files, plain or gzip; - is standard input."),
 ) -> None:
-    """Check files for malformed lines and trees; print each problem with file, line and sent_id; exit 1 if any.
+    """Check files for malformed lines and trees. Print each problem with its file, line and sent_id, and exit 1 if any.
 
     Example: g2g validate train.conllu dev.conllu
     """
@@ -29,7 +29,7 @@ def validate(
 
 
 def _problems(file: Path) -> Iterator[str]:
-    """What is wrong with a file, one line each; a file that cannot be read is one problem more, not the end."""
+    """The problems of a file, one a line. A file that cannot be read is a problem too, so that the others are checked."""
     try:
         yield from map(str, conllu.problems(source(file)))
     except DataError as error:
