@@ -12,7 +12,11 @@ import torch
 from graph2graph.config import Config
 from graph2graph.parser.parser import Parser
 from graph2graph.parser.vocabulary import Vocabulary
+from graph2graph.scoring import Scores
 from graph2graph.training.examples import Example, Sample, training_examples
+from graph2graph.training.loop import Observer, Task, Trainer
+from graph2graph.training.plan import Plan
+from graph2graph.training.processes import Processes
 from graph2graph.training.sampling import Sampler
 from graph2graph.treebank import conllu
 from graph2graph.variants import VARIANTS
@@ -56,3 +60,40 @@ def train_in_child(
     assert not check or done.returncode == 0, done.stderr
     assert "Traceback" not in done.stderr
     return done
+
+
+class Recorder:
+    """An observer that keeps the losses and scores of a run."""
+
+    def __init__(self) -> None:
+        self.plans: list[Plan] = []
+        self.resumed_at: list[int] = []
+        self.losses: list[float] = []
+        self.scores: list[Scores] = []
+
+    def planned(self, plan: Plan, resumed_at: int) -> None:
+        self.plans.append(plan)
+        self.resumed_at.append(resumed_at)
+
+    def stepped(self, step: int, loss: float) -> None:
+        self.losses.append(loss)
+
+    def scored(self, step: int, epoch: int, scores: Scores, best: bool) -> None:
+        self.scores.append(scores)
+
+
+def toy_trainer(
+    parser: Parser, output: Path, observer: Observer | None = None, *, time_limit: float | None = None
+) -> Trainer:
+    """A run on the toy treebank, not yet begun."""
+    output.mkdir(exist_ok=True)
+    parser.save_settings(output)
+    task = Task(
+        parser=parser,
+        examples=toy_examples(parser),
+        dev=list(conllu.read(TOY)),
+        output=output,
+        is_pretrained=False,
+        time_limit=time_limit,
+    )
+    return Trainer(task, Processes(), observer or Recorder())

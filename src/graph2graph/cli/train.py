@@ -16,10 +16,10 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from graph2graph import scoring
-from graph2graph.config import Config
 from graph2graph.errors import DataError
 from graph2graph.files import read_toml
 from graph2graph.parser import catalogue
+from graph2graph.training.settings import resolve
 from graph2graph.variants import VARIANTS
 
 if TYPE_CHECKING:
@@ -56,8 +56,11 @@ def train(
     g2g train train.conllu dev.conllu -o model --encoder minilm/ --model sent --time-limit 25m --set train.seed=2
     """
     started = time.monotonic()
-    resolved, chosen = resolve(config, settings, model=model, tags=tags, encoder=encoder)
-    limit = None if time_limit is None else seconds(time_limit)
+    changes, limit = _changes(settings), None if time_limit is None else seconds(time_limit)
+    values = {} if config is None else read_toml(config)
+    file_encoder, file_variant = values.pop("encoder", None), values.pop("variant", None)
+    chosen = encoder or file_encoder
+    resolved = resolve(values, variant=model or file_variant, tags=tags, changes=changes)
     if processes > 1 and "RANK" not in os.environ:
         raise typer.Exit(_launch(processes))
     from graph2graph.training.run import Request
@@ -66,7 +69,7 @@ def train(
         train=train_file,
         dev=dev_file,
         output=output,
-        encoder=chosen,
+        encoder=None if chosen == "none" else chosen,
         start=None if start is None else catalogue.find(start),
         config=resolved,
         time_limit=limit,
@@ -78,37 +81,18 @@ def train(
     _train(request)
 
 
-def resolve(
-    file: Path | None, settings: list[str], *, model: str | None, tags: str | None, encoder: str | None
-) -> tuple[Config, str | None]:
-    """The settings, from the weakest to the strongest: defaults, file, --model, --tags, --set; and the encoder."""
-    values: dict[str, Any] = {}
-    if file is not None:
-        values = read_toml(file)
-    encoder = encoder or values.pop("encoder", None)
-    variant = model or values.pop("variant", None) or ("sent-g2g" if "model" not in values else None)
-    values.pop("variant", None), values.pop("encoder", None)
-    if variant is not None:
-        if variant not in VARIANTS:
-            raise DataError(f"no model {variant!r}; expected one of {', '.join(VARIANTS)}")
-        values = VARIANTS[variant].complete(values)
-    if tags is not None:
-        values.setdefault("data", {})["tags"] = tags
+def _changes(settings: list[str]) -> dict[str, Any]:
+    """The values of --set by dotted name; what is not JSON is a string."""
+    changes: dict[str, Any] = {}
     for setting in settings:
-        key, equals, text = setting.partition("=")
+        name, equals, text = setting.partition("=")
         if not equals:
             raise DataError(f"--set {setting}: expected a.b=value")
-        place = values
-        *path, name = key.strip().split(".")
-        for part in path:
-            place = place.setdefault(part, {})
-            if not isinstance(place, dict):
-                raise DataError(f"--set {setting}: {part} is not a group of settings")
         try:
-            place[name] = json.loads(text)
+            changes[name.strip()] = json.loads(text)
         except ValueError:
-            place[name] = text
-    return Config.parse(values, "settings"), None if encoder == "none" else encoder
+            changes[name.strip()] = text
+    return changes
 
 
 def seconds(text: str) -> float:

@@ -1,13 +1,11 @@
-"""Checkpoints: complete, atomic, checked when read; nothing executable in them.
+"""Checkpoints: written whole or not at all, checked when read, with nothing executable in them.
 
-A checkpoint is one safetensors file: weights and the optimiser's moments as tensors, everything else as JSON in its header,
-with a checksum of the tensors. Random numbers need no place in it: they follow from the seed and the step. It appears under its
-name only when it has reached the disk. The last two are kept; one that cannot be read is passed over for the one before, with
-a warning.
+A checkpoint is one safetensors file. It has the weights and the optimiser's moments as tensors, everything else as JSON in its
+header, and a checksum of the tensors. No random state is saved: it follows from the seed and the step. The last two are kept;
+if the newest cannot be read, the one before it is used, with a warning.
 """
 
 import json
-import os
 import warnings
 import zlib
 from pathlib import Path
@@ -15,23 +13,21 @@ from typing import Any
 
 import torch
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
+from safetensors.torch import save as to_safetensors
 from torch import Tensor, nn
 
 from graph2graph.errors import DataError
+from graph2graph.files import write_bytes
 
 KEPT = 2
+MOMENTS = ("step", "exp_avg", "exp_avg_sq")  # AdamW's state of a parameter
 _PATTERN = "step-*.safetensors"
 
 
 def save(
-    directory: Path,
-    step: int,
-    model: nn.Module,
-    optimiser: torch.optim.Optimizer,
-    progress: dict[str, Any],
+    directory: Path, step: int, model: nn.Module, optimiser: torch.optim.Optimizer, progress: dict[str, Any]
 ) -> None:
-    """Write the checkpoint of this step and drop those older than the last two."""
+    """Write the checkpoint of this step and delete those before the last two."""
     tensors = {f"model.{name}": tensor for name, tensor in model.state_dict().items()}
     names = {id(parameter): name for name, parameter in model.named_parameters()}
     for parameter, state in optimiser.state.items():
@@ -39,26 +35,20 @@ def save(
             tensors[f"optimiser.{key}.{names[id(parameter)]}"] = value
     tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
     header = {"progress": json.dumps(progress), "checksum": _checksum(tensors)}
-    directory.mkdir(parents=True, exist_ok=True)
-    for left_over in directory.glob("*.part"):
+    for left_over in directory.glob("*.part"):  # of a process that was killed while it wrote
         left_over.unlink(missing_ok=True)
     path = directory / f"step-{step:09}.safetensors"
-    part = path.with_suffix(".part")
     try:
-        save_file(tensors, part, metadata=header)
-        with part.open("rb+") as file:
-            os.fsync(file.fileno())
-        os.replace(part, path)
-    except (OSError, SafetensorError) as error:
-        part.unlink(missing_ok=True)
-        raise DataError(f"{path}: the checkpoint cannot be written: {_reason(error)}") from error
+        write_bytes(path, to_safetensors(tensors, metadata=header))
+    except DataError as error:
+        raise DataError(f"{error}; the checkpoint cannot be written") from error
     for old in sorted(directory.glob(_PATTERN))[:-KEPT]:
         old.unlink(missing_ok=True)
 
 
 def load(directory: Path) -> tuple[dict[str, Tensor], dict[str, Any]] | None:
-    """Tensors and progress of the newest checkpoint that can be read, or None when there is none."""
-    for path in sorted(directory.glob(_PATTERN), reverse=True):
+    """Tensors and progress of the newest checkpoint that can be read, or None if there is none."""
+    for path in _newest_first(directory):
         try:
             with safe_open(path, framework="pt") as file:
                 header = file.metadata() or {}
@@ -67,17 +57,18 @@ def load(directory: Path) -> tuple[dict[str, Tensor], dict[str, Any]] | None:
                 raise SafetensorError("checksum does not match")
             return tensors, json.loads(header["progress"])
         except (OSError, SafetensorError, KeyError, ValueError) as error:
-            warnings.warn(f"{path}: not a whole checkpoint ({_reason(error)}); using the one before", stacklevel=2)
+            reason = getattr(error, "strerror", None) or str(error)
+            warnings.warn(f"{path}: not a whole checkpoint ({reason}); using the one before", stacklevel=2)
     return None
 
 
 def progress_of(directory: Path) -> dict[str, Any] | None:
-    """The progress in the newest checkpoint, looked at from outside: its tensors are not read."""
-    for path in sorted(directory.glob(_PATTERN), reverse=True):
+    """The progress in the newest checkpoint that has one; its tensors are not read."""
+    for path in _newest_first(directory):
         try:
             with safe_open(path, framework="np") as file:
-                found: dict[str, Any] = json.loads((file.metadata() or {})["progress"])
-                return found
+                progress: dict[str, Any] = json.loads((file.metadata() or {})["progress"])
+                return progress
         except (OSError, SafetensorError, KeyError, ValueError):
             continue
     return None
@@ -85,27 +76,28 @@ def progress_of(directory: Path) -> dict[str, Any] | None:
 
 def restore(tensors: dict[str, Tensor], model: nn.Module, optimiser: torch.optim.Optimizer) -> None:
     """Put weights and moments back."""
-    model.load_state_dict({name[6:]: tensor for name, tensor in tensors.items() if name.startswith("model.")})
+    prefix = "model."
+    model.load_state_dict(
+        {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
+    )
     for name, parameter in model.named_parameters():
-        state = {}
-        for key in ("step", "exp_avg", "exp_avg_sq"):
-            value = tensors.get(f"optimiser.{key}.{name}")
-            if value is not None:
-                state[key] = value if key == "step" else value.to(parameter.device)
+        saved = {key: tensors.get(f"optimiser.{key}.{name}") for key in MOMENTS}
+        state = {
+            key: value if key == "step" else value.to(parameter.device)
+            for key, value in saved.items()
+            if value is not None
+        }
         if state:
             optimiser.state[parameter] = state
+
+
+def _newest_first(directory: Path) -> list[Path]:
+    return sorted(directory.glob(_PATTERN), reverse=True)
 
 
 def _checksum(tensors: dict[str, Tensor]) -> str:
     total = 0
     for name in sorted(tensors):
-        total = zlib.crc32(_bytes(tensors[name]), zlib.crc32(name.encode(), total))
+        content = tensors[name].reshape(-1).view(torch.uint8).numpy().data
+        total = zlib.crc32(content, zlib.crc32(name.encode(), total))
     return f"{total:08x}"
-
-
-def _reason(error: Exception) -> str:
-    return getattr(error, "strerror", None) or str(error)
-
-
-def _bytes(tensor: Tensor) -> memoryview:
-    return tensor.reshape(-1).view(torch.uint8).numpy().data

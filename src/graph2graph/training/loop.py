@@ -1,67 +1,85 @@
 """The training loop: steps, scoring after each epoch, checkpoints, and a finished model at the end.
 
-The directory of a run: config.json, labels.json, tokenizer.json; model.safetensors, the best model so far; metrics.jsonl and
-learning_curve.png; run.json, what was asked and planned; checkpoints/, while it runs; README.md, the card, when it is done.
+The directory of a run has
+
+    config.json, labels.json, tokenizer.json    the settings of the model
+    model.safetensors                           the best model so far
+    metrics.jsonl, learning_curve.png
+    run.json                                    what was asked for and, at the end, what came out
+    checkpoints/                                until the run is finished
+    README.md                                   the model card, when it is
 """
 
-import json
-import math
-import time
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import Any, Protocol
-
-import numpy as np
-import torch
-from torch import nn
+from time import monotonic
+from typing import Any, Protocol, Self
 
 from graph2graph import scoring
-from graph2graph.arrays import IntArray
-from graph2graph.config import TrainConfig
-from graph2graph.encoder import dropout
-from graph2graph.errors import DataError
-from graph2graph.models.parser_model import ParserModel
 from graph2graph.parser.parser import Parser
 from graph2graph.training import checkpoint
+from graph2graph.training.evaluation import evenly_spaced, score
 from graph2graph.training.examples import Example
-from graph2graph.training.loss import BatchLoss, batch_loss, encode_only
-from graph2graph.training.metrics import Metrics
+from graph2graph.training.learner import Learner, Update
+from graph2graph.training.metrics import MetricsLog
 from graph2graph.training.optimiser import optimiser, set_rate
-from graph2graph.training.plan import QUICK, Plan, plan, timed
+from graph2graph.training.plan import QUICK, Plan, Speed, plan, timed
 from graph2graph.training.processes import Processes
-from graph2graph.training.sampling import Sampler, chunks
-from graph2graph.training.supervision import Batch, GraphKind, StaleWeights, supervise, total_weight
+from graph2graph.training.sampling import Sampler
+from graph2graph.training.supervision import GraphKind
 from graph2graph.treebank.conllu import Sentence
 
 LOG_EVERY = 20  # steps
 DRAW_EVERY = 60  # seconds
 PACE_EVERY = 50  # steps
-CHUNK_BUDGETS = 2  # a chunk of a batch encodes at most this many times `batch_pieces`
-BEHIND, AHEAD = 0.95, 1.15  # with time for less or more than these shares of the steps left, they are planned anew
+TIMING_RATE = 1e-9  # the learning rate of the steps that are only timed
 
 
-class TeacherForcing(nn.Module):
-    """The loss as a module, so that several processes can average its gradients."""
+@dataclass(frozen=True)
+class Task:
+    """A parser to train, and what it is trained and scored on."""
 
-    def __init__(self, model: ParserModel, config: TrainConfig) -> None:
-        super().__init__()
-        self.model, self.config = model, config
+    parser: Parser
+    examples: Sequence[Example]
+    dev: Sequence[Sentence]
+    output: Path
+    is_pretrained: bool
+    time_limit: float | None = None  # seconds
+    started: float | None = None  # on the clock of time.monotonic; default: now
 
-    def forward(self, batch: Batch) -> BatchLoss:
-        """The loss of a batch or of a chunk of one."""
-        return batch_loss(self.model, batch, tag_loss=self.config.tag_loss, precision=self.precision())
 
-    def precision(self) -> AbstractContextManager[Any]:
-        """What the encoder computes in."""
-        if self.config.precision == "fp32":
-            return nullcontext()
-        return torch.autocast(self.model.device.type, dtype=torch.bfloat16)
+@dataclass
+class Progress:
+    """How far a run has come; saved with each checkpoint."""
+
+    step: int = 0
+    epoch: int = 0
+    batch: int = 0  # the next one, in its epoch
+    best: float = -1.0  # LAS
+    best_step: int = 0
+    epochs_since_best: int = 0
+    pieces: int = 0  # encoded so far
+    loss_kinds: list[float] = field(default_factory=lambda: [0.0] * len(GraphKind))  # sums of the losses so far
+
+    @classmethod
+    def read(cls, values: dict[str, Any]) -> Self:
+        """The progress in a checkpoint; an older release may have saved less."""
+        return cls(**{one.name: values[one.name] for one in fields(cls) if one.name in values})
+
+    def add(self, update: Update) -> None:
+        """Count an update."""
+        self.step, self.batch, self.pieces = self.step + 1, self.batch + 1, self.pieces + update.pieces
+        self.loss_kinds = [before + float(now) for before, now in zip(self.loss_kinds, update.by_kind, strict=True)]
+
+    def loss_shares(self) -> dict[str, float]:
+        """The share of the loss that came from decisions on each kind of graph."""
+        whole = sum(self.loss_kinds) or 1.0
+        return {kind.name.lower(): round(self.loss_kinds[kind] / whole, 4) for kind in GraphKind}
 
 
 class Observer(Protocol):
-    """Who is told how a run goes."""
+    """Is called with the events of a run."""
 
     def planned(self, plan: Plan, resumed_at: int) -> None:
         """The plan is made; steps begin after `resumed_at`."""
@@ -70,294 +88,208 @@ class Observer(Protocol):
         """A step is done."""
 
     def scored(self, step: int, epoch: int, scores: scoring.Scores, best: bool) -> None:
-        """The development set, or the part of it used between epochs, is scored."""
+        """The development set, or the part of it that is used between epochs, is scored."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The result of a finished run."""
+
+    scores: scoring.Scores  # of the best model on the whole development set
+    progress: Progress
+    epochs: float  # the last one perhaps in part
+    seconds: float
 
 
 class Trainer:
     """One run, from its start or from its last checkpoint."""
 
-    def __init__(
-        self,
-        parser: Parser,
-        examples: Sequence[Example],
-        dev: Sequence[Sentence],
-        *,
-        output: Path,
-        pretrained: bool,
-        processes: Processes,
-        observer: Observer,
-        time_limit: float | None = None,
-        started: float | None = None,
-    ) -> None:
-        self.parser, self.dev, self.output, self.processes, self.observer = parser, dev, output, processes, observer
-        self.config = parser.config.train
-        self.time_limit, self.pretrained = time_limit, pretrained
-        self.model = parser.model.to(processes.device)
-        self.sampler = Sampler(examples, parser.config.model, self.config, mask=parser.pieces.mask)
-        self.optimiser = optimiser(self.model, self.config, pretrained=pretrained)
-        self.loss = TeacherForcing(self.model, self.config)
-        self.module = processes.wrap(self.loss)
-        self.loss_kinds = np.zeros(len(GraphKind))  # over all steps
-        self.pieces = 0
-        self.begin = time.monotonic() if started is None else started  # earlier sittings are counted in
-        self.step = self.epoch = self.batch = 0  # the next batch is `batch` of `epoch`
-        self.best, self.best_step, self.epochs_since_best = -1.0, 0, 0
-        self.metrics = Metrics(output / "metrics.jsonl", tensorboard=self.config.tensorboard and processes.is_first)
-        self.plan: Plan | None = None
-        self.scores: scoring.Scores | None = None
-        self.last_checkpoint = self.last_drawn = time.monotonic()
-        self.sitting = 0, 0.0  # the step and the time at which this one began
+    plan: Plan  # made or read when the run begins
 
-    # ------------------------------------------------------------------ a run
-
-    def run(self) -> scoring.Scores | None:
-        """Train to the end; the first process returns the scores of the best model on the whole development set."""
-        self._resume()
-        if self.plan is None:
-            self.plan = self._make_plan()
-            self._checkpoint()
-        self.observer.planned(self.plan, self.step)
-        self.sitting = self.step, self.elapsed
-        while self.step < self.plan.n_steps and not self._out_of_time():
-            self._epoch()
-            goes_on = self.step < self.plan.n_steps and not self._out_of_time()
-            if goes_on and self.epoch % self.plan.eval_epochs:
-                continue
-            stop = self._score(self.plan) and self.time_limit is None
-            if self.processes.agreed(stop):
-                break
-        if not self.processes.is_first:
-            return None
-        if self.best < 0:  # there was no time for a single step
-            self._score(self.plan)
-        if self.scores is None:  # of the best model on all of the development set
-            best = Parser.load(self.output)
-            best.model.to(self.processes.device)
-            self.scores = score(best, self.dev)
-        self.metrics.write(step=self.step, final=True, **self.scores.as_dict(), seconds=round(self.elapsed, 2))
-        self.metrics.close()
-        self._draw()
-        return self.scores
+    def __init__(self, task: Task, processes: Processes, observer: Observer) -> None:
+        self.task, self.processes, self.observer = task, processes, observer
+        self.parser, self.config = task.parser, task.parser.config.train
+        mask = self.parser.pieces.mask
+        self.sampler = Sampler(task.examples, self.parser.config.model, self.config, mask=mask)
+        self.learner = Learner(self.parser.model, self.sampler, processes)
+        self.optimiser = optimiser(self.parser.model, self.config, pretrained=task.is_pretrained)
+        self.metrics = MetricsLog(
+            task.output / "metrics.jsonl", tensorboard=self.config.tensorboard and processes.is_first
+        )
+        self.progress = Progress()
+        self.scores: scoring.Scores | None = None  # of the best model, once it has parsed the whole development set
+        self.began = monotonic() if task.started is None else task.started  # earlier sessions count
+        self.last_checkpoint = self.last_drawn = monotonic()
+        self.session = 0, 0.0  # the step and the time at which this session began
 
     @property
     def elapsed(self) -> float:
-        """Seconds since the start, all sittings together."""
-        return time.monotonic() - self.begin
+        """Seconds since the start, all sessions together."""
+        return monotonic() - self.began
 
-    @property
-    def loss_shares(self) -> dict[str, float]:
-        """The share of the loss, over all steps, that came from decisions on empty, exact and stale graphs."""
-        whole = float(self.loss_kinds.sum()) or 1.0
-        return {kind.name.lower(): round(float(self.loss_kinds[kind]) / whole, 4) for kind in GraphKind}
+    def run(self) -> Outcome | None:
+        """Train to the end; the first process returns the outcome."""
+        if not self._resume():
+            self.plan = self._new_plan()
+            self._checkpoint()
+        self.observer.planned(self.plan, self.progress.step)
+        self.session = self.progress.step, self.elapsed
+        while self._has_steps_left():
+            self._epoch()
+            if self._has_steps_left() and self.progress.epoch % self.plan.eval_epochs:
+                continue
+            stops_early = self._evaluate() and self.task.time_limit is None
+            if self.processes.agreed(stops_early):
+                break
+        return self._finish() if self.processes.is_first else None
 
-    @property
-    def epochs_done(self) -> float:
-        """Epochs, the last one perhaps in part."""
-        return self.epoch + self.batch / len(self.sampler.batches(self.epoch))
+    def _finish(self) -> Outcome:
+        if self.progress.best < 0:  # there was no time for a single step
+            self._evaluate()
+        if self.scores is None:
+            best = Parser.load(self.task.output)
+            best.model.to(self.processes.device)
+            self.scores = score(best, self.task.dev)
+        step, seconds = self.progress.step, self.elapsed
+        self.metrics.write(step=step, final=True, **self.scores.as_dict(), seconds=round(seconds, 2))
+        self.metrics.close()
+        self._draw()
+        epochs = self.progress.epoch + self.progress.batch / len(self.sampler.batches(self.progress.epoch))
+        return Outcome(self.scores, self.progress, epochs, self.elapsed)
+
+    # ------------------------------------------------------------------ steps
+
+    def _has_steps_left(self) -> bool:
+        return self.progress.step < self.plan.n_steps and not self._is_out_of_time()
+
+    def _is_out_of_time(self) -> bool:
+        """Whether only the time for scoring is left; happens only if the machine was slower than planned."""
+        if self.task.time_limit is None:
+            return False
+        is_over = self.elapsed + self.plan.finish_seconds(len(self.task.dev)) > self.task.time_limit
+        return bool(self.processes.agreed(is_over))
 
     def _epoch(self) -> None:
         """The rest of the current epoch, or of the plan."""
-        assert self.plan is not None
-        batches = self.sampler.batches(self.epoch)
-        self.model.train()
-        while self.batch < len(batches) and self.step < self.plan.n_steps and not self._out_of_time():
-            share = set_rate(self.optimiser, self.step, self.plan.n_steps, self.config.warmup)
-            loss = self._step(batches[self.batch], self.optimiser)
-            self.step, self.batch = self.step + 1, self.batch + 1
+        progress, batches = self.progress, self.sampler.batches(self.progress.epoch)
+        self.parser.model.train()
+        while progress.batch < len(batches) and self._has_steps_left():
+            share = set_rate(self.optimiser, progress.step, self.plan.n_steps, self.config.warmup)
+            update = self.learner.update(
+                batches[progress.batch], self.optimiser, epoch=progress.epoch, step=progress.step
+            )
+            progress.add(update)
             if self.processes.is_first:
-                self.observer.stepped(self.step, loss)
-                if self.step % LOG_EVERY == 0:
-                    self.metrics.write(
-                        step=self.step, epoch=self.epoch, loss=loss, rate=share, seconds=round(self.elapsed, 2)
-                    )
+                self._log(update, share)
             self._checkpoint_if_due()
-            if self.time_limit is not None and self.step % PACE_EVERY == 0:
-                self._keep_pace(self.plan)
-        if self.batch >= len(batches):
-            self.epoch, self.batch = self.epoch + 1, 0
+            if self.task.time_limit is not None and progress.step % PACE_EVERY == 0:
+                self._keep_pace(self.task.time_limit)
+        if progress.batch >= len(batches):
+            progress.epoch, progress.batch = progress.epoch + 1, 0
 
-    def _step(self, batch: IntArray, optimiser: torch.optim.Optimizer, epoch: int | None = None) -> float:
-        """One step on this process's share of a batch; return the mean loss of a decision over all shares."""
-        share = batch[self.processes.rank :: self.processes.count]
-        is_empty = len(share) == 0  # it must take part all the same
-        samples = [
-            self.sampler.sample(int(n), self.epoch if epoch is None else epoch)
-            for n in (batch[:1] if is_empty else share)
-        ]
-        dropout.seed([self.config.seed, self.step, self.processes.rank])
-        self.pieces += 0 if is_empty else int(self.sampler.costs[share].sum())
-        # a batch is over its budget if one of its sentences is, as one with all its states may be
-        budget, stale = CHUNK_BUDGETS * self.config.batch_pieces, StaleWeights.of(self.config)
-        parts = [supervise(chunk, self.model.config, stale) for chunk in chunks(samples, self.model.config, budget)]
-        whole = self.processes.total(0.0 if is_empty else total_weight(parts))
-        optimiser.zero_grad(set_to_none=True)
-        total = 0.0
-        for number, part in enumerate(parts, 1):
-            with nullcontext() if number == len(parts) else self.processes.alone(self.module):
-                loss = self.module(part)
-                (loss.total * (0 if is_empty else self.processes.count / whole)).backward()
-            if not is_empty:
-                total += float(loss.total.detach())
-                self.loss_kinds += loss.by_kind.double().cpu().numpy() / whole
-        nn.utils.clip_grad_norm_(self.model.parameters(), self.config.clip)
-        optimiser.step()
-        mean = self.processes.total(total) / whole
-        if not math.isfinite(mean):
-            raise DataError(f"the loss is {mean} at step {self.step + 1}; try a lower train.learning_rate")
-        return mean
-
-    @torch.inference_mode()
-    def _encode(self, batch: IntArray) -> None:
-        """Encode a batch and learn nothing from it, which is most of what decoding does."""
-        samples = [self.sampler.sample(int(n), 0) for n in batch]
-        with self.loss.precision():
-            for chunk in chunks(samples, self.model.config, CHUNK_BUDGETS * self.config.batch_pieces):
-                encode_only(self.model, chunk)
-
-    def _keep_pace(self, plan: Plan) -> None:
-        """If the machine is slower than when it was timed, plan fewer steps: the rate is to come down to 0 in time.
-
-        If it is much faster, plan more; but in the first half only, since the rate rises with it.
-        """
-        assert self.time_limit is not None
-        first_step, began = self.sitting
-        a_step = (self.elapsed - began) / (self.step - first_step)
-        left = int((self.time_limit - self.elapsed - plan.finish_seconds(len(self.dev))) / a_step)
-        planned = plan.n_steps - self.step
-        is_ahead = left > AHEAD * planned and self.step < plan.n_steps / 2
-        is_off = left < BEHIND * planned or is_ahead
-        new = replace(plan, n_steps=self.step + max(left, 1)) if is_off else plan
-        self.plan = self.processes.agreed(new)
-        if self.plan is not plan:
-            self._checkpoint()  # so that the run goes on the same way however often it is killed
-
-    def _out_of_time(self) -> bool:
-        """Whether there is just time left to score; happens only where the machine was slower than planned."""
-        if self.time_limit is None or self.plan is None:
-            return False
-        over = self.elapsed + self.plan.finish_seconds(len(self.dev)) > self.time_limit
-        return bool(self.processes.agreed(over))
+    def _log(self, update: Update, rate: float) -> None:
+        step, epoch = self.progress.step, self.progress.epoch
+        self.observer.stepped(step, update.loss)
+        if step % LOG_EVERY == 0:
+            seconds = round(self.elapsed, 2)
+            self.metrics.write(step=step, epoch=epoch, loss=update.loss, rate=rate, seconds=seconds)
 
     # ------------------------------------------------------------------ scoring
 
-    def _score(self, plan: Plan) -> bool:
-        """Score, keep the model if it is the best so far, and say whether patience is at an end."""
+    def _evaluate(self) -> bool:
+        """Score, keep the model if it is the best so far, and return whether patience is exhausted."""
         if not self.processes.is_first:
             return False
-        n_scored = plan.eval_sentences or len(self.dev)
-        chosen = np.linspace(0, len(self.dev) - 1, min(n_scored, len(self.dev))).astype(int)
-        is_quick = plan.quick_share < 1
-        scores = score(self.parser, [self.dev[i] for i in chosen], reencode=QUICK if is_quick else None)
-        self.model.train()
-        # a part of the development set cannot tell models apart that are close: then the last one, with its rate down, is taken
-        is_last_of_part = len(chosen) < len(self.dev) and self.step >= plan.n_steps
-        is_best = scores.las > self.best - is_last_of_part * scores.las_error
+        progress, dev = self.progress, self.task.dev
+        chosen, is_quick = evenly_spaced(dev, self.plan.eval_sentences), self.plan.quick_share < 1
+        scores = score(self.parser, chosen, reencode=QUICK if is_quick else None)
+        self.parser.model.train()
+        # part of the development set cannot rank models that are close: then the last one, trained at the lowest rate, is kept
+        is_last_of_part = len(chosen) < len(dev) and progress.step >= self.plan.n_steps
+        is_best = scores.las > progress.best - is_last_of_part * scores.las_error
         if is_best:
-            self.best, self.best_step, self.epochs_since_best = scores.las, self.step, 0
-            self.scores = scores if len(chosen) == len(self.dev) and not is_quick else None
-            self.parser.save(self.output)
+            progress.best, progress.best_step, progress.epochs_since_best = scores.las, progress.step, 0
+            self.scores = scores if len(chosen) == len(dev) and not is_quick else None
+            self.parser.save(self.task.output)
         else:
-            self.epochs_since_best += 1
-        self.metrics.write(
-            step=self.step, epoch=self.epoch, **scores.as_dict(), best=is_best, seconds=round(self.elapsed, 2)
-        )
-        if time.monotonic() - self.last_drawn > DRAW_EVERY:
+            progress.epochs_since_best += 1
+        step, epoch, seconds = progress.step, progress.epoch, round(self.elapsed, 2)
+        self.metrics.write(step=step, epoch=epoch, **scores.as_dict(), best=is_best, seconds=seconds)
+        if monotonic() - self.last_drawn > DRAW_EVERY:
             self._draw()
-        self.observer.scored(self.step, self.epoch, scores, is_best)
-        return bool(self.config.patience) and self.epochs_since_best >= self.config.patience
+        self.observer.scored(step, epoch, scores, is_best)
+        return bool(self.config.patience) and progress.epochs_since_best >= self.config.patience
 
     def _draw(self) -> None:
-        self.metrics.draw(self.output / "learning_curve.png")
-        self.last_drawn = time.monotonic()
+        self.metrics.draw(self.task.output / "learning_curve.png")
+        self.last_drawn = monotonic()
 
-    # ------------------------------------------------------------------ plan and checkpoints
+    # ------------------------------------------------------------------ plan
 
-    def _make_plan(self) -> Plan:
-        """Time a few steps on the side, leaving the weights as they were, and plan."""
-        weights = {name: tensor.clone() for name, tensor in self.model.state_dict().items()}
-        throw_away = optimiser(self.model, self.config, pretrained=self.pretrained)
-        for group in throw_away.param_groups:
-            group["lr"] = 1e-9
-        self.model.train()
-        seconds = timed(lambda batch: void(self._step(batch, throw_away, epoch=0)), self.sampler)
-        self.loss_kinds[:], self.pieces = 0, 0
-        self.model.eval()
-        encoding_seconds = timed(self._encode, self.sampler)
-        self.optimiser.zero_grad(set_to_none=True)
-        self.model.load_state_dict(weights)
-        left = None if self.time_limit is None else self.time_limit - self.elapsed
-        features = [self.parser.featurizer(sentence) for sentence in self.dev]
-        made = plan(
-            self.sampler,
-            features,
-            self.parser.config.model,
-            seconds_a_piece=seconds,
-            encoding_seconds=encoding_seconds,
-            seconds_left=left,
-        )
-        agreed: Plan = self.processes.agreed(made)
+    def _new_plan(self) -> Plan:
+        speed = self._speed()
+        limit = self.task.time_limit
+        features = [self.parser.featurizer(sentence) for sentence in self.task.dev]
+        left = None if limit is None else limit - self.elapsed
+        agreed: Plan = self.processes.agreed(plan(self.sampler, features, speed, seconds_left=left))
         return agreed
 
-    def _resume(self) -> None:
-        found = checkpoint.load(self.output / "checkpoints")
+    def _speed(self) -> Speed:
+        """Time a few steps; the weights stay as they were."""
+        model = self.parser.model
+        weights = {name: tensor.clone() for name, tensor in model.state_dict().items()}
+        throw_away = optimiser(model, self.config, pretrained=self.task.is_pretrained)
+        for group in throw_away.param_groups:
+            group["lr"] = TIMING_RATE
+        model.train()
+        training = timed(lambda batch: self.learner.update(batch, throw_away, epoch=0, step=0), self.sampler)
+        model.eval()
+        encoding = timed(self.learner.encode, self.sampler)
+        self.optimiser.zero_grad(set_to_none=True)
+        model.load_state_dict(weights)
+        return Speed(training, encoding)
+
+    def _keep_pace(self, time_limit: float) -> None:
+        """Change the plan if the machine is slower than when it was timed, or much faster."""
+        first_step, began = self.session
+        seconds_a_step = (self.elapsed - began) / (self.progress.step - first_step)
+        left = time_limit - self.elapsed - self.plan.finish_seconds(len(self.task.dev))
+        before = self.plan
+        self.plan = self.processes.agreed(before.at_pace(self.progress.step, seconds_a_step, left))
+        if self.plan != before:
+            self._checkpoint()  # so that a killed run is resumed with this plan
+
+    # ------------------------------------------------------------------ checkpoints
+
+    def _resume(self) -> bool:
+        """Continue from the last checkpoint; False if there is none."""
+        found = checkpoint.load(self.task.output / "checkpoints")
         if found is None:
             self.metrics.truncate(0)
-            return
-        tensors, progress = found
-        checkpoint.restore(tensors, self.model, self.optimiser)
-        self.plan = Plan(**progress["plan"])
-        self.step, self.epoch, self.batch = progress["step"], progress["epoch"], progress["batch"]
-        self.best, self.best_step = progress["best"], progress["best_step"]
-        self.epochs_since_best = progress["epochs_since_best"]
-        self.loss_kinds[:] = progress.get("loss_kinds", 0.0)
-        self.pieces = progress.get("pieces", 0)
-        self.begin = time.monotonic() - progress["elapsed"]
+            return False
+        tensors, saved = found
+        checkpoint.restore(tensors, self.parser.model, self.optimiser)
+        self.plan, self.progress = Plan(**saved["plan"]), Progress.read(saved)
+        self.began = monotonic() - saved["elapsed"]
         if self.processes.is_first:
-            self.metrics.truncate(progress["metrics_size"])
+            self.metrics.truncate(saved["metrics_size"])
+        return True
 
     def _checkpoint_if_due(self) -> None:
         if self.config.checkpoint_steps:
-            due = self.step % self.config.checkpoint_steps == 0
+            is_due = self.progress.step % self.config.checkpoint_steps == 0
         else:
-            due = time.monotonic() - self.last_checkpoint > 60 * self.config.checkpoint_minutes
-        if self.processes.agreed(due):
+            is_due = monotonic() - self.last_checkpoint > 60 * self.config.checkpoint_minutes
+        if self.processes.agreed(is_due):
             self._checkpoint()
 
     def _checkpoint(self) -> None:
-        assert self.plan is not None
         if self.processes.is_first:
-            progress = {
-                "step": self.step,
-                "epoch": self.epoch,
-                "batch": self.batch,
-                "best": self.best,
-                "best_step": self.best_step,
-                "epochs_since_best": self.epochs_since_best,
-                "loss_kinds": self.loss_kinds.tolist(),
-                "pieces": self.pieces,
+            saved = asdict(self.progress) | {
                 "elapsed": self.elapsed,
                 "metrics_size": self.metrics.size(),
                 "plan": asdict(self.plan),
             }
-            checkpoint.save(self.output / "checkpoints", self.step, self.model, self.optimiser, progress)
-        self.last_checkpoint = time.monotonic()
-
-
-def score(parser: Parser, gold: Sequence[Sentence], *, reencode: float | None = None) -> scoring.Scores:
-    """Parse sentences anew and score against the trees they have."""
-    parser.model.eval()
-    return scoring.score(gold, parser.parse(gold, reencode=reencode))
-
-
-def void(_: object) -> None:
-    """Drop a value."""
-
-
-def write_json(path: Path, values: dict[str, Any]) -> None:
-    """Write a small file so that it is there whole or not at all."""
-    part = path.with_suffix(".part")
-    try:
-        part.write_text(json.dumps(values, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-        part.replace(path)
-    except OSError as error:
-        raise DataError(f"{path}: {error.strerror}") from error
+            directory, step = self.task.output / "checkpoints", self.progress.step
+            checkpoint.save(directory, step, self.parser.model, self.optimiser, saved)
+        self.last_checkpoint = monotonic()

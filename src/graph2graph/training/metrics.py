@@ -1,5 +1,6 @@
-"""What a run measures: JSON lines always, a picture of the learning curve where matplotlib is there, TensorBoard on request."""
+"""The log of a run: JSON lines; a learning curve if matplotlib is installed; TensorBoard on request."""
 
+import io
 import json
 import os
 import warnings
@@ -7,10 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from graph2graph.errors import DataError
+from graph2graph.files import write_bytes
 
 
-class Metrics:
-    """The file metrics.jsonl of a run. A resumed run drops what was written after its checkpoint."""
+class MetricsLog:
+    """The file metrics.jsonl of a run. A resumed run drops the lines written after its checkpoint."""
 
     def __init__(self, path: Path, *, tensorboard: bool = False) -> None:
         self.path = path
@@ -23,7 +25,7 @@ class Metrics:
             self.writer = SummaryWriter(str(path.parent / "tensorboard"))
 
     def write(self, *, step: int, **values: Any) -> None:
-        """Add a line."""
+        """Append a line."""
         try:
             with self.path.open("a", encoding="utf-8") as file:
                 file.write(json.dumps({"step": step} | values) + "\n")
@@ -35,11 +37,11 @@ class Metrics:
                     self.writer.add_scalar(name, value, step)
 
     def size(self) -> int:
-        """The length of the file, to be given to `truncate` later."""
+        """The length of the file in bytes, for `truncate`."""
         return self.path.stat().st_size if self.path.exists() else 0
 
     def truncate(self, size: int) -> None:
-        """Forget what came after."""
+        """Drop everything after the first `size` bytes."""
         if self.path.exists():
             os.truncate(self.path, min(size, self.size()))
 
@@ -50,37 +52,42 @@ class Metrics:
         return [json.loads(line) for line in self.path.read_text(encoding="utf-8").splitlines()]
 
     def close(self) -> None:
-        """End the TensorBoard log."""
+        """Close the TensorBoard log."""
         if self.writer is not None:
             self.writer.close()
 
     def draw(self, path: Path) -> None:
-        """The learning curve: training loss, and UAS and LAS on the development set."""
+        """Draw the learning curve: training loss, and UAS and LAS on the development set."""
         try:
             import matplotlib as mpl
 
             mpl.use("Agg")
-            from matplotlib import pyplot
         except ImportError:
             return
-        lines = self.lines()
-        losses = [(line["step"], line["loss"]) for line in lines if "loss" in line]
-        scores = [(line["step"], line["uas"], line["las"]) for line in lines if "las" in line and not line.get("final")]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            figure, left = pyplot.subplots(figsize=(7, 4), layout="constrained")
-            left.set_xlabel("step")
-            left.set_ylabel("loss of a decision")
-            if losses:
-                left.plot(*zip(*losses, strict=True), color="#999999", linewidth=1, label="training loss")
-            right = left.twinx()
-            right.set_ylabel("score on the development set")
-            if scores:
-                steps, uas, las = zip(*scores, strict=True)
-                right.plot(steps, uas, color="#0072B2", marker="o", markersize=4, label="UAS")
-                right.plot(steps, las, color="#D55E00", marker="s", markersize=4, label="LAS")
-                right.legend(loc="center right")
-            part = path.with_suffix(".part.png")
-            figure.savefig(part, dpi=120)
-            part.replace(path)
-            pyplot.close(figure)
+            write_bytes(path, _curve(self.lines()))
+
+
+def _curve(lines: list[dict[str, Any]]) -> bytes:
+    """The learning curve as PNG."""
+    from matplotlib import pyplot
+
+    losses = [(line["step"], line["loss"]) for line in lines if "loss" in line]
+    scores = [(line["step"], line["uas"], line["las"]) for line in lines if "las" in line and not line.get("final")]
+    figure, left = pyplot.subplots(figsize=(7, 4), layout="constrained")
+    left.set_xlabel("step")
+    left.set_ylabel("mean loss of a decision")
+    if losses:
+        left.plot(*zip(*losses, strict=True), color="#999999", linewidth=1, label="training loss")
+    right = left.twinx()
+    right.set_ylabel("score on the development set")
+    if scores:
+        steps, uas, las = zip(*scores, strict=True)
+        right.plot(steps, uas, color="#0072B2", marker="o", markersize=4, label="UAS")
+        right.plot(steps, las, color="#D55E00", marker="s", markersize=4, label="LAS")
+        right.legend(loc="center right")
+    image = io.BytesIO()
+    figure.savefig(image, dpi=120, format="png")
+    pyplot.close(figure)
+    return image.getvalue()

@@ -1,7 +1,4 @@
-"""Training in several processes: what torchrun has told us, and what the processes must agree on.
-
-One process works just as well: then none of this does anything.
-"""
+"""Training in several processes, started by torchrun. With one process nothing here does anything."""
 
 import os
 import sys
@@ -16,7 +13,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 
 class Processes:
-    """This process among all of them."""
+    """All processes of a run, as seen from this one."""
 
     def __init__(self) -> None:
         self.count = int(os.environ.get("WORLD_SIZE", "1"))
@@ -27,27 +24,27 @@ class Processes:
         if self.count > 1:
             if on_gpu:
                 torch.cuda.set_device(self.device)
-            # the others wait while the first scores the development set
+            # long enough for the first to score the development set, for which the others wait
             dist.init_process_group("nccl" if on_gpu else "gloo", timeout=timedelta(hours=12))
 
     @property
     def is_first(self) -> bool:
-        """Whether this process writes, scores and speaks."""
+        """Whether this process is the one that writes files, scores and prints."""
         return self.rank == 0
 
     def wrap(self, module: nn.Module) -> nn.Module:
-        """The module with its gradients averaged over the processes."""
+        """The module, with gradients averaged over all processes."""
         if self.count == 1:
             return module
         devices = [self.device.index] if self.device.type == "cuda" else None
         return DistributedDataParallel(module, device_ids=devices, find_unused_parameters=True)
 
     def alone(self, module: nn.Module) -> AbstractContextManager[Any]:
-        """While gradients of this process are added up, before the last of them is averaged with the others'."""
+        """A context in which gradients stay in this process: for all chunks of a batch but the last."""
         return module.no_sync() if isinstance(module, DistributedDataParallel) else nullcontext()
 
     def total(self, value: float) -> float:
-        """The sum of a number over the processes."""
+        """The sum of a number over all processes."""
         if self.count == 1:
             return value
         tensor = torch.tensor(value, dtype=torch.float64, device=self.device)
@@ -55,7 +52,7 @@ class Processes:
         return float(tensor)
 
     def agreed(self, value: Any) -> Any:
-        """What the first process says."""
+        """The first process's value, for all of them to use."""
         if self.count == 1:
             return value
         box = [value]
@@ -63,15 +60,15 @@ class Processes:
         return box[0]
 
     def wait(self) -> None:
-        """Until all are here."""
+        """Wait for all processes to get here."""
         if self.count > 1:
             dist.barrier()
 
     def finish(self) -> None:
-        """When all is done: wait for the others, so that none leaves while the first is still writing, and end the process.
+        """Wait for the others, then end the process at once.
 
-        It ends at once. Left to Python, it would now and then be aborted for a thread of torch's that is still at work, and
-        torchrun would call the whole run failed.
+        If Python exits in the normal way, a thread of torch that is still running sometimes aborts the process, and torchrun
+        reports that the whole run failed.
         """
         if self.count > 1:
             self.wait()
@@ -80,6 +77,6 @@ class Processes:
             os._exit(0)
 
     def close(self) -> None:
-        """Leave the group."""
+        """Leave the process group."""
         if self.count > 1:
             dist.destroy_process_group()

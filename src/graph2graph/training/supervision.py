@@ -46,7 +46,7 @@ OWN_DECISIONS = StaleWeights(0.0, 0.0)  # no stale decisions, as in the paper
 
 
 @dataclass(frozen=True)
-class Decisions:
+class SupervisedDecisions:
     """The decisions that a batch supervises, D of them."""
 
     encoded: IntArray  # the encoded state that each is made on
@@ -56,7 +56,7 @@ class Decisions:
     kinds: IntArray  # GraphKind
 
     @classmethod
-    def joined(cls, parts: Sequence["Decisions"]) -> "Decisions":
+    def joined(cls, parts: Sequence["SupervisedDecisions"]) -> "SupervisedDecisions":
         """All decisions of several."""
         return cls(
             encoded=np.concatenate([part.encoded for part in parts]),
@@ -72,7 +72,7 @@ class Batch:
     """Sentences, the states of theirs to encode, and the decisions that these supervise."""
 
     samples: Sequence[Sample]
-    decisions: Decisions
+    decisions: SupervisedDecisions
 
     @property
     def n_encoded(self) -> int:
@@ -86,7 +86,7 @@ def supervise(samples: Sequence[Sample], model: ModelConfig, stale: StaleWeights
     for number, sample in enumerate(samples):
         parts.append(_decisions(sample, number, n_encoded, model, stale))
         n_encoded += len(sample.steps)
-    return Batch(samples, Decisions.joined(parts))
+    return Batch(samples, SupervisedDecisions.joined(parts))
 
 
 def total_weight(batches: Sequence[Batch]) -> float:
@@ -94,14 +94,16 @@ def total_weight(batches: Sequence[Batch]) -> float:
     return float(np.concatenate([batch.decisions.weights for batch in batches]).sum())
 
 
-def _decisions(sample: Sample, sentence: int, n_before: int, model: ModelConfig, stale: StaleWeights) -> Decisions:
+def _decisions(
+    sample: Sample, sentence: int, n_before: int, model: ModelConfig, stale: StaleWeights
+) -> SupervisedDecisions:
     """The decisions of one sentence; the batch has `n_before` encoded states before its own."""
     example, steps = sample
     weights, missing = _weights(sample, model, stale)
     rows, columns = (weights > MIN_WEIGHT).nonzero()
     is_empty = model.graph_input & example.is_empty_at(steps)[rows]
     is_exact = missing[rows, columns] == 0
-    return Decisions(
+    return SupervisedDecisions(
         encoded=n_before + rows,
         sentences=np.full(len(columns), sentence),
         steps=columns,

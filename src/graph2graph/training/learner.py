@@ -1,0 +1,100 @@
+"""One update of the weights from one batch."""
+
+import math
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import nn
+
+from graph2graph.arrays import FloatArray, IntArray
+from graph2graph.config import TrainConfig
+from graph2graph.encoder import dropout
+from graph2graph.errors import DataError
+from graph2graph.models.parser_model import ParserModel
+from graph2graph.training.examples import Sample
+from graph2graph.training.loss import BatchLoss, batch_loss, encode_only
+from graph2graph.training.processes import Processes
+from graph2graph.training.sampling import Sampler, chunks
+from graph2graph.training.supervision import Batch, GraphKind, StaleWeights, supervise, total_weight
+
+CHUNK_BUDGETS = 2  # a chunk of a batch encodes at most this many times `batch_pieces`
+
+
+class TeacherForcing(nn.Module):
+    """The loss as a module, so that several processes can average its gradients."""
+
+    def __init__(self, model: ParserModel, config: TrainConfig) -> None:
+        super().__init__()
+        self.model, self.config = model, config
+
+    def forward(self, batch: Batch) -> BatchLoss:
+        """The loss of a batch or of a chunk of one."""
+        return batch_loss(self.model, batch, tag_loss=self.config.tag_loss, precision=self.precision())
+
+    def precision(self) -> AbstractContextManager[Any]:
+        """A context in which the encoder computes as the settings ask for."""
+        if self.config.precision == "fp32":
+            return nullcontext()
+        return torch.autocast(self.model.device.type, dtype=torch.bfloat16)
+
+
+class Update(NamedTuple):
+    """The losses of one update: means over the decisions of the batch."""
+
+    loss: float  # over all processes
+    by_kind: FloatArray  # [3] parts of this process, by GraphKind
+    pieces: int  # encoded by this process
+
+
+class Learner:
+    """A model that learns from batches, perhaps together with other processes."""
+
+    def __init__(self, model: ParserModel, sampler: Sampler, processes: Processes) -> None:
+        self.model, self.sampler, self.processes = model.to(processes.device), sampler, processes
+        self.config = sampler.train
+        self.loss = TeacherForcing(self.model, self.config)
+        self.shared_loss = processes.wrap(self.loss)
+
+    def update(self, numbers: IntArray, optimiser: torch.optim.Optimizer, *, epoch: int, step: int) -> Update:
+        """Update the weights from this process's share of the sentences with these numbers."""
+        share = numbers[self.processes.rank :: self.processes.count]
+        is_idle = len(share) == 0  # then it takes part with a loss of 0, since the others wait for its gradients
+        samples = [self.sampler.sample(int(number), epoch) for number in (numbers[:1] if is_idle else share)]
+        dropout.seed([self.config.seed, step, self.processes.rank])
+        batches = [supervise(chunk, self.model.config, StaleWeights.of(self.config)) for chunk in self._chunks(samples)]
+        weight = self.processes.total(0.0 if is_idle else total_weight(batches))
+        optimiser.zero_grad(set_to_none=True)
+        total, by_kind = self._backward(batches, 0.0 if is_idle else self.processes.count / weight)
+        nn.utils.clip_grad_norm_(self.model.parameters(), self.config.clip)
+        optimiser.step()
+        mean = self.processes.total(0.0 if is_idle else total) / weight
+        if not math.isfinite(mean):
+            raise DataError(f"the loss is {mean} at step {step + 1}; try a lower train.learning_rate")
+        pieces = 0 if is_idle else int(self.sampler.costs[share].sum())
+        return Update(mean, by_kind * (not is_idle) / weight, pieces)
+
+    def _chunks(self, samples: Sequence[Sample]) -> list[list[Sample]]:
+        """A batch in chunks that fit in memory: one sentence with all its states may be far over the budget."""
+        return list(chunks(samples, self.model.config, CHUNK_BUDGETS * self.config.batch_pieces))
+
+    def _backward(self, batches: Sequence[Batch], scale: float) -> tuple[float, FloatArray]:
+        """Add up the gradients of all chunks, scaled; return the sum of the losses and its parts."""
+        total, by_kind = 0.0, np.zeros(len(GraphKind))
+        for number, batch in enumerate(batches, 1):
+            with nullcontext() if number == len(batches) else self.processes.alone(self.shared_loss):
+                loss = self.shared_loss(batch)
+                (loss.total * scale).backward()
+            total += float(loss.total.detach())
+            by_kind += loss.by_kind.double().cpu().numpy()
+        return total, by_kind
+
+    @torch.inference_mode()
+    def encode(self, numbers: IntArray) -> None:
+        """Encode a batch and learn nothing: most of what decoding does."""
+        samples = [self.sampler.sample(int(number), 0) for number in numbers]
+        with self.loss.precision():
+            for chunk in self._chunks(samples):
+                encode_only(self.model, chunk)
