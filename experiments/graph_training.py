@@ -3,111 +3,111 @@
     python experiments/graph_training.py [NAME…] [--every 6] [--minutes 12] [--workers 2]
 
 Every nth sentence of English-EWT train, MiniLM-L6, one seed; each model is then scored on every second sentence of dev, with
-its graph as built, withheld and with gold arcs, and without tags. Runs that are done are skipped. Results go to
-experiments/results/graph-training.json; docs/design/graph-training.md says what they mean.
+its graph as built, withheld and with gold arcs, and without tags. Finished runs are skipped. Results go to
+experiments/results/graph-training.json; docs/design/graph-training.md discusses them.
 """
 
 import argparse
-import json
-import os
-import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+from graph_use import CASES, graph_use
+
+from graph2graph.files import read_json, write_json
+from graph2graph.parser.parser import Parser
+from graph2graph.reproduce.jobs import Job, results_of
+from graph2graph.reproduce.paths import Paths, write_sentences
+from graph2graph.reproduce.rows import Settings, merged
+from graph2graph.reproduce.trainings import Training, flat, train
 from graph2graph.treebank import conllu
 
-ROOT = Path(__file__).resolve().parent.parent
-TREEBANK = Path(os.environ.get("G2G_TREEBANKS", ROOT.parent / "shared/treebanks")) / "en_ewt"
-RUNS, RESULTS = ROOT / "runs/graph", ROOT / "experiments/results/graph-training.json"
-DEV_EVERY, WATCHED_EVERY = 2, 8  # sentences; the few that are watched while training cost no time to speak of
+PATHS = Paths.find(start=Path(__file__).parent)
+TREEBANK = PATHS.treebanks / "en_ewt"
+RUNS, RESULTS = PATHS.root / "runs/graph", PATHS.experiments / "results/graph-training.json"
+DEV_EVERY, WATCHED_EVERY = 2, 8  # few sentences are scored while training, so that scoring costs next to no time
 
-COMMON = {"train.tag_dropout": 0.4}
-SENT, GRAPH = {"model": "sent"}, {"model": "sent-g2g", "train.stale_weight": 1.0}
-REGULAR = {"train.word_dropout": 0.1, "model.classifier_dropout": 0.33}
-RUNS_BY_NAME: dict[str, dict[str, Any]] = {
-    "sent": SENT,
-    "sent-word-dropout": SENT | {"train.word_dropout": 0.1},
-    "sent-classifier-dropout": SENT | {"model.classifier_dropout": 0.33},
-    "sent-tagger": SENT | {"model.tagger": True},
-    "sent-e5": SENT | {"encoder": "e5-small", "model.encoder.layers": 12},
-    "sent-regular": SENT | REGULAR,
-    "k1": GRAPH | {"train.states": 1},
-    "k2": GRAPH | {"train.states": 2},
-    "k2-stale-0.8": GRAPH | {"train.states": 2, "train.stale_weight": 0.8},
-    "k2-regular": GRAPH | REGULAR | {"train.states": 2, "train.stale_weight": 0.8},
-    "k1-late": GRAPH | REGULAR | {"train.states": 1, "train.stale_weight": 0.8, "train.empty_epochs": 4},
-    "k2-labelled": GRAPH | {"train.states": 2, "model.labelled_relations": True},
-    "k4-stale-0.8": GRAPH | {"train.states": 4, "train.stale_weight": 0.8},
+COMMON: Settings = {"train": {"tag_dropout": 0.4}}
+REGULAR: Settings = {"train": {"word_dropout": 0.1}, "model": {"classifier_dropout": 0.33}}
+
+
+def graphs(n_states: int, **train: float) -> Settings:
+    """The settings of a graph model that encodes so many states of a sentence."""
+    return {"train": {"stale_weight": 1.0, "states": n_states} | train}
+
+
+MODELS: dict[str, tuple[str, Settings]] = {
+    "sent": ("sent", {}),
+    "sent-word-dropout": ("sent", {"train": {"word_dropout": 0.1}}),
+    "sent-classifier-dropout": ("sent", {"model": {"classifier_dropout": 0.33}}),
+    "sent-tagger": ("sent", {"model": {"tagger": True}}),
+    "sent-e5": ("sent", {"model": {"encoder": {"layers": 12}}}),
+    "sent-regular": ("sent", REGULAR),
+    "k1": ("sent-g2g", graphs(1)),
+    "k2": ("sent-g2g", graphs(2)),
+    "k2-stale-0.8": ("sent-g2g", graphs(2, stale_weight=0.8)),
+    "k2-regular": ("sent-g2g", merged(REGULAR, graphs(2, stale_weight=0.8))),
+    "k1-late": ("sent-g2g", merged(REGULAR, graphs(1, stale_weight=0.8, empty_epochs=4))),
+    "k2-labelled": ("sent-g2g", merged(graphs(2), {"model": {"labelled_relations": True}})),
+    "k4-stale-0.8": ("sent-g2g", graphs(4, stale_weight=0.8)),
 }
 
 
-def run(name: str, every: int, minutes: float, seed: int) -> dict[str, Any]:
-    """Train and score one model."""
-    settings = COMMON | RUNS_BY_NAME[name] | {"train.seed": seed}
-    variant, encoder = settings.pop("model"), settings.pop("encoder", "minilm-l6")
-    output = RUNS / f"{name}-{every}-{seed}-{minutes:g}m"
-    command = [
-        sys.executable,
-        "-m",
-        "graph2graph",
-        "train",
-        str(RUNS / f"train-{every}.conllu"),
-        str(RUNS / "watched.conllu"),
-    ]
-    command += ["--output", str(output), "--encoder", str(ROOT / ".weights" / encoder), "--model", variant]
-    command += ["--time-limit", f"{minutes}m", "--resume"]
-    for key, value in settings.items():
-        command += ["--set", f"{key}={json.dumps(value)}"]
-    one_core = os.environ | {"OMP_NUM_THREADS": "1"}
-    subprocess.run(command, check=True, env=one_core, stderr=subprocess.DEVNULL)
-    state = json.loads((output / "run.json").read_text())
-    row = {
-        "name": name,
-        "every": every,
-        "seed": seed,
-        "minutes": minutes,
+def job(name: str, given: argparse.Namespace) -> Job[dict[str, Any]]:
+    """Train and score a model on one core."""
+    variant, settings = MODELS[name]
+    training = Training(
+        RUNS / f"train-{given.every}.conllu",
+        RUNS / "watched.conllu",
+        RUNS / f"{name}-{given.every}-{given.seed}-{given.minutes:g}m",
+        variant,
+        merged(COMMON, settings, {"train": {"seed": given.seed}}),
+        encoder=".weights/e5-small" if name == "sent-e5" else ".weights/minilm-l6",
+        time_limit=60 * given.minutes,
+    )
+    row = {"name": name, "every": given.every, "seed": given.seed, "minutes": given.minutes}
+    return Job(name, train_and_score, (training, row))
+
+
+def train_and_score(training: Training, row: dict[str, Any]) -> dict[str, Any]:
+    """Train a model, or go on; return the row with its scores, with tags and without."""
+    state = train(training, PATHS.root, training.command(PATHS.published))
+    parser, gold = Parser.load(training.output), list(conllu.read(RUNS / "dev.conllu"))
+    return row | {
         "epochs": state["epochs"],
-        "settings": settings,
+        "settings": flat(training.settings),
+        "tags": graph_use(parser, gold),
+        "no_tags": graph_use(parser, gold, tags=False, cases=("as_built", "withheld")),
     }
-    for tags in ("tags", "no_tags"):
-        use = [sys.executable, str(ROOT / "experiments/graph_use.py"), str(output), str(RUNS / "dev.conllu"), "--json"]
-        use += ["--no-tags", "--cases", "as_built", "withheld"] if tags == "no_tags" else []
-        done = subprocess.run(use, check=True, env=one_core, capture_output=True, text=True)
-        row[tags] = json.loads(done.stdout)
-    return row
 
 
-def kept(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The results so far, with these rows in place of older ones of the same name, seed and time."""
-    old = json.loads(RESULTS.read_text()) if RESULTS.exists() else []
-    table = {(row["name"], row["every"], row["seed"], row["minutes"]): row for row in [*old, *rows]}
-    return list(table.values())
+def add_result(row: dict[str, Any]) -> None:
+    """Add a row to the results, in place of an older one of the same name, seed and time."""
+    old = read_json(RESULTS) if RESULTS.exists() else []
+    table = {(one["name"], one["every"], one["seed"], one["minutes"]): one for one in [*old, row]}
+    write_json(RESULTS, list(table.values()), indent=1)
 
 
 def main() -> None:
-    """Run what was asked for."""
+    """Run the named models."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("names", nargs="*", default=list(RUNS_BY_NAME), metavar="NAME", help=", ".join(RUNS_BY_NAME))
+    parser.add_argument("names", nargs="*", default=list(MODELS), metavar="NAME", help=", ".join(MODELS))
     parser.add_argument("--every", type=int, default=6, help="take every nth sentence of the training data")
     parser.add_argument("--minutes", type=float, default=12)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--workers", type=int, default=2)
     given = parser.parse_args()
-    RUNS.mkdir(parents=True, exist_ok=True)
-    for name, split, every in (
+    parts = (
         (f"train-{given.every}", "train", given.every),
         ("dev", "dev", DEV_EVERY),
         ("watched", "dev", WATCHED_EVERY),
-    ):
-        conllu.write(list(conllu.read(TREEBANK / f"{split}.conllu"))[::every], RUNS / f"{name}.conllu")
-    with ThreadPoolExecutor(given.workers) as pool:
-        for row in pool.map(lambda name: run(name, given.every, given.minutes, given.seed), given.names):
-            cases = ("as_built", "withheld", "gold_arcs")
-            las = [[row[tags].get(case, {}).get("las") for case in cases] for tags in ("tags", "no_tags")]
-            print(row["name"], row["epochs"], las, file=sys.stderr)
-            RESULTS.write_text(json.dumps(kept([row]), indent=1) + "\n")
+    )
+    for name, split, every in parts:
+        write_sentences(RUNS / f"{name}.conllu", list(conllu.read(TREEBANK / f"{split}.conllu"))[::every])
+    for _, row in results_of((job(name, given) for name in given.names), given.workers):
+        las = [[row[tags].get(case, {}).get("las") for case in CASES] for tags in ("tags", "no_tags")]
+        print(row["name"], row["epochs"], las, file=sys.stderr)
+        add_result(row)
 
 
 if __name__ == "__main__":

@@ -3,33 +3,33 @@
     python experiments/slices.py [--workers 2]
 
 From scratch (a small encoder) in both languages, and from MiniLM-L6 in English. Each must end at least 20 LAS above attaching
-every word to its left neighbour with the commonest label. Runs that are done are skipped, so it can be stopped and started
+every word to its left neighbour with the commonest label. Finished runs are skipped, so the script can be stopped and started
 again. Writes experiments/results/slices.json and docs/slices.md.
 """
 
 import argparse
-import json
-import os
-import subprocess
 import sys
 from collections import Counter
-from concurrent.futures import ThreadPoolExecutor, as_completed
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from graph2graph import markdown, scoring
+from graph2graph.files import read_json, write_json, write_text
+from graph2graph.reproduce.jobs import Job, results_of
+from graph2graph.reproduce.paths import Paths, write_sentences
+from graph2graph.reproduce.rows import Settings
+from graph2graph.reproduce.trainings import Training, training_job
 from graph2graph.treebank import conllu
 from graph2graph.variants import VARIANTS
 
-ROOT = Path(__file__).resolve().parent.parent
-TREEBANKS = Path(os.environ.get("G2G_TREEBANKS", ROOT.parent / "shared/treebanks"))
-RUNS = ROOT / "runs/slices"
-RESULTS, PAGE = ROOT / "experiments/results/slices.json", ROOT / "docs/slices.md"
+PATHS = Paths.find(start=Path(__file__).parent)
+RUNS = PATHS.root / "runs/slices"
+RESULTS, PAGE = PATHS.experiments / "results/slices.json", PATHS.root / "docs/slices.md"
 N_TRAIN, N_DEV, MARGIN = 500, 100, 20
-LENGTHS = range(4, 16)  # words: the state models' time is quadratic in them
-BATCH, STATES = 1000, 8  # pieces a step; states a sentence: composition is computed once for all of them
-CLS_BATCH = 500
+LENGTHS = range(4, 16)  # words: the time of state models is quadratic in them
+BATCH, CLS_BATCH = 1000, 500  # pieces a step
+STATES = 8  # a sentence: composition is computed once for all of them
 SCRATCH = {"layers": 3, "width": 192, "heads": 6, "inner_width": 768, "vocab_size": 4000}
 SETTINGS = {
     "English, from scratch": ("en_ewt", None),
@@ -38,66 +38,71 @@ SETTINGS = {
 }
 
 
-class Plan(NamedTuple):
-    """What a run gets."""
+class Budget(NamedTuple):
+    """The time and the settings of a run."""
 
     minutes: float
-    settings: dict[str, object]
+    settings: Settings
 
 
-def plan_of(setting: str, variant: str) -> Plan:
-    """CLS must first learn where to look: 600 steps, of whatever size. Turkish has so little text that words are hidden."""
+def budget(setting: str, variant: str) -> Budget:
+    """CLS needs 600 steps, of whatever size, to learn where to look. Turkish has so little text that words are hidden."""
     treebank, encoder = SETTINGS[setting]
-    from_cls = variant in ("state-cls", "state-g2cls")
-    settings: dict[str, object] = {"train.batch_pieces": CLS_BATCH if from_cls else BATCH}
+    has_cls = variant in ("state-cls", "state-g2cls")
+    train: Settings = {"batch_pieces": CLS_BATCH if has_cls else BATCH}
     if variant.startswith("state"):
-        settings |= {"train.states": STATES, "train.stale_weight": 0}
+        train |= {"states": STATES, "stale_weight": 0}
     if treebank == "tr_imst":
-        settings["train.word_dropout"] = 0.2
-    if encoder is None:
-        for name, value in SCRATCH.items():
-            settings[f"model.encoder.{name}"] = value
-        return Plan((9 if treebank == "tr_imst" else 6) if from_cls else 2.5, settings)
-    return Plan(12 if from_cls else 4, settings)
+        train["word_dropout"] = 0.2
+    if encoder is not None:
+        return Budget(12 if has_cls else 4, {"train": train})
+    minutes = (9 if treebank == "tr_imst" else 6) if has_cls else 2.5
+    return Budget(minutes, {"train": train, "model": {"encoder": SCRATCH}})
 
 
-def sliced(treebank: str, split: str, n_sentences: int) -> Path:
-    """The first sentences of middling length, in a file of their own outside the repository's history."""
-    path = RUNS / f"{treebank}-{split}.conllu"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    fitting = (s for s in conllu.read(TREEBANKS / treebank / f"{split}.conllu") if len(s) in LENGTHS)
-    conllu.write(islice(fitting, n_sentences), path)
-    return path
+def slice_file(treebank: str, split: str) -> Path:
+    """The file of a slice."""
+    return RUNS / f"{treebank}-{split}.conllu"
 
 
-def baseline(train: Path, dev: Path) -> float:
+def write_slice(treebank: str, split: str, n_sentences: int) -> None:
+    """Write the first sentences of middling length."""
+    sentences = conllu.read(PATHS.treebanks / treebank / f"{split}.conllu")
+    fitting = (sentence for sentence in sentences if len(sentence) in LENGTHS)
+    write_sentences(slice_file(treebank, split), list(islice(fitting, n_sentences)))
+
+
+def baseline(treebank: str) -> float:
     """LAS of attaching each word to the one on its left, the first to ROOT, with the commonest label."""
-    [(label, _)] = Counter(deprel for s in conllu.read(train) for deprel in s.deprels).most_common(1)
-    gold = list(conllu.read(dev))
+    train, gold = (list(conllu.read(slice_file(treebank, split))) for split in ("train", "dev"))
+    [(label, _)] = Counter(deprel for sentence in train for deprel in sentence.deprels).most_common(1)
     guesses = [s.with_tree(list(range(len(s))), ["root"] + [label] * (len(s) - 1)) for s in gold]
     return scoring.score(gold, guesses).las
 
 
-def train_one(setting: str, variant: str) -> dict[str, object]:
-    """One run of the real command, on one core; its result."""
+def job(setting: str, variant: str) -> Job[dict[str, Any]]:
+    """A run on one core; the name of its directory is the job's."""
     treebank, encoder = SETTINGS[setting]
-    output = RUNS / f"{treebank}-{'scratch' if encoder is None else Path(encoder).name}-{variant}"
-    files = [str(RUNS / f"{treebank}-{split}.conllu") for split in ("train", "dev")]
-    command = [sys.executable, "-m", "graph2graph", "train", *files, "--output", str(output), "--model", variant]
-    plan = plan_of(setting, variant)
-    command += ["--time-limit", f"{plan.minutes:g}m", "--resume"]
-    for key, value in plan.settings.items():
-        command += ["--set", f"{key}={json.dumps(value)}"]
-    if encoder is not None:
-        command += ["--encoder", str(ROOT / encoder)]
-    subprocess.run(command, check=True, env=os.environ | {"OMP_NUM_THREADS": "1"}, stderr=subprocess.DEVNULL)
-    state = json.loads((output / "run.json").read_text())
-    print(f"{setting}, {variant}: LAS {state['dev']['las']:.2f}", file=sys.stderr)
+    minutes, settings = budget(setting, variant)
+    training = Training(
+        slice_file(treebank, "train"),
+        slice_file(treebank, "dev"),
+        RUNS / f"{treebank}-{'scratch' if encoder is None else Path(encoder).name}-{variant}",
+        variant,
+        settings,
+        encoder=encoder,
+        time_limit=60 * minutes,
+    )
+    return training_job(training, PATHS)
+
+
+def result_row(setting: str, variant: str, state: dict[str, Any]) -> dict[str, Any]:
+    """The row of a run, from its run.json."""
     return {
         "setting": setting,
         "model": variant,
         "seed": state["asked"]["settings"]["train"]["seed"],
-        "minutes": plan.minutes,
+        "minutes": budget(setting, variant).minutes,
         "seconds": state["seconds"],
         "epochs": state["epochs"],
         "uas": round(state["dev"]["uas"], 2),
@@ -105,53 +110,45 @@ def train_one(setting: str, variant: str) -> dict[str, object]:
     }
 
 
-def page(rows: list[dict[str, object]], floors: dict[str, float]) -> str:
-    """The table of the docs."""
-    lines = [
-        "# Every variant on real slices",
-        "",
-        f"The first {N_TRAIN} training sentences of {LENGTHS[0]} to {LENGTHS[-1]} words of UD English-EWT and UD Turkish-IMST,",
-        f"one core each, for the minutes given, seed 1, scored (UAS / LAS) on {N_DEV} such development sentences.",
-        f"From scratch: {SCRATCH['layers']} layers × {SCRATCH['width']}. {BATCH:,} pieces a step, the CLS models {CLS_BATCH},",
-        "since CLS must first learn where to look.",
-        "The floor attaches every word to its left neighbour with the commonest label. Made by `python experiments/slices.py`.",
-        "",
-    ]
+def page(rows: dict[tuple[str, str], dict[str, Any]], floors: dict[str, float]) -> str:
+    """The page of the docs."""
     table = [["floor (LAS)", *(f"{floors[setting]:.2f}" for setting in SETTINGS)]]
-    by_place = {(row["setting"], row["model"]): row for row in rows}
     for variant in VARIANTS:
-        cells = [by_place[setting, variant] for setting in SETTINGS]
+        cells = [rows[setting, variant] for setting in SETTINGS]
         scores = (f"{cell['uas']:.2f} / {cell['las']:.2f} ({cell['minutes']:g} min)" for cell in cells)
         table.append([VARIANTS[variant].title, *scores])
-    return "\n".join(lines) + "\n" + markdown.table(["model", *SETTINGS], table)
+    return f"""\
+# Every variant on real slices
 
+The first {N_TRAIN} training sentences of {LENGTHS[0]} to {LENGTHS[-1]} words of UD English-EWT and UD Turkish-IMST, one core
+each, for the minutes given, seed 1, scored (UAS / LAS) on {N_DEV} such development sentences. From scratch:
+{SCRATCH["layers"]} layers × {SCRATCH["width"]}. A step has {BATCH:,} pieces, with CLS {CLS_BATCH}, since CLS must first learn
+where to look. The floor attaches every word to its left neighbour with the commonest label. Made by
+`python experiments/slices.py`.
 
-def results() -> dict[tuple[str, str], dict[str, object]]:
-    """What is done."""
-    rows = json.loads(RESULTS.read_text())["rows"] if RESULTS.exists() else []
-    return {(row["setting"], row["model"]): row for row in rows}
+{markdown.table(["model", *SETTINGS], table)}"""
 
 
 def main() -> None:
-    """Run what is missing, and write down each result when it is there; the page when all are."""
+    """Run what is missing and write each result as it comes; write the page when all are there."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--workers", type=int, default=2)
     given = parser.parse_args()
     floors = {}
     for setting, (treebank, _) in SETTINGS.items():
-        floors[setting] = baseline(sliced(treebank, "train", N_TRAIN), sliced(treebank, "dev", N_DEV))
-    done = results()
-    missing = [(s, v) for s in SETTINGS for v in VARIANTS if (s, v) not in done]
-    missing.sort(key=lambda run: plan_of(*run).minutes)
-    with ThreadPoolExecutor(given.workers) as pool:
-        for job in as_completed([pool.submit(train_one, *run) for run in missing]):
-            row = job.result()
-            done[str(row["setting"]), str(row["model"])] = row
-            rows = [done[s, v] for s in SETTINGS for v in VARIANTS if (s, v) in done]
-            RESULTS.write_text(json.dumps({"floors": floors, "rows": rows}, indent=1) + "\n")
-    rows = [done[s, v] for s in SETTINGS for v in VARIANTS]
-    PAGE.write_text(page(rows, floors))
-    low = [row for row in rows if float(str(row["las"])) < floors[str(row["setting"])] + MARGIN]
+        write_slice(treebank, "train", N_TRAIN)
+        write_slice(treebank, "dev", N_DEV)
+        floors[setting] = baseline(treebank)
+    known = read_json(RESULTS)["rows"] if RESULTS.exists() else []
+    rows = {(row["setting"], row["model"]): row for row in known}
+    missing = [(s, v) for s in SETTINGS for v in VARIANTS if (s, v) not in rows]
+    jobs = {job(*run): run for run in sorted(missing, key=lambda run: budget(*run).minutes)}
+    for done, state in results_of(jobs, given.workers):
+        rows[jobs[done]] = result_row(*jobs[done], state)
+        ordered = [rows[s, v] for s in SETTINGS for v in VARIANTS if (s, v) in rows]
+        write_json(RESULTS, {"floors": floors, "rows": ordered}, indent=1)
+    write_text(PAGE, page(rows, floors))
+    low = [row for row in rows.values() if row["las"] < floors[row["setting"]] + MARGIN]
     for row in low:
         print(f"too low: {row}", file=sys.stderr)
     sys.exit(bool(low))

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from graph2graph.errors import DataError
-from graph2graph.reproduce.jobs import Failure, Job, run_jobs
+from graph2graph.reproduce.jobs import Failure, Job, results_of, run_jobs
 
 pytestmark = pytest.mark.slow
 
@@ -41,7 +41,9 @@ def test_a_failure_does_not_stop_the_others(tmp_path: Path) -> None:
         "killed": Failure(f"its process ended with code -{signal.SIGKILL:d}"),
         "other": Failure("ValueError: unexpected"),
     }
-    assert (tmp_path / "data.txt").read_text() == "failing data\ng2g: x.conllu: line 1: no columns\n"
+    with pytest.raises(DataError, match=r"data: x\.conllu: line 1: no columns; other: ValueError: unexpected"):
+        list(results_of([jobs[0], jobs[2]], workers=1))
+    assert (tmp_path / "data.txt").read_text().startswith("failing data\ng2g: x.conllu: line 1: no columns\n")
     assert "Traceback" in (tmp_path / "other.txt").read_text()
 
 

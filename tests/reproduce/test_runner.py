@@ -130,7 +130,7 @@ def test_workers_share_the_cores_and_have_more_time(
     assert sorted((one["row"], one["seed"]) for one in results) == [(r, s) for r in ("graph", "sent") for s in (1, 2)]
     for one in results:
         assert one["command"].startswith("OMP_NUM_THREADS=2 g2g train")
-        assert "--time-limit 360s --resume" in one["command"]
+        assert "--time-limit 6m --resume" in one["command"]
         assert one["dev"]["las"] == 100
     assert (clone / "docs" / "tables" / "toy-cpu-3m.md").exists()
     assert g2g("reproduce", "claims", "--minutes", "3").code == 0

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from conftest import Result
-from graph2graph.reproduce.jobs import Job, run_jobs
-from graph2graph.reproduce.trainings import Training, train
+from graph2graph.reproduce.jobs import results_of
+from graph2graph.reproduce.paths import Paths
+from graph2graph.reproduce.trainings import Training, training_job
 from toy_table import TOY
 
 SETTINGS = {
@@ -42,9 +43,7 @@ def test_a_spawned_training_leaves_the_same_model_as_the_command(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     training = Training(TOY, TOY, Path("spawned"), "sent-g2g", SETTINGS)
-    job = Job("spawned", train, (training, tmp_path, training.command()))
-    [(_, result)] = run_jobs([job], workers=1)
-    assert isinstance(result, dict)
+    [(_, result)] = results_of([training_job(training, Paths(tmp_path, tmp_path))], workers=1)
     assert (result["finished"], result["epochs"]) == (True, 2)
     by_command = Training(TOY, TOY, Path("by-command"), "sent-g2g", SETTINGS).command()
     done = g2g(*shlex.split(by_command)[1:])

@@ -63,6 +63,18 @@ def run_jobs(jobs: Iterable[Job[Result]], workers: int) -> Iterator[tuple[Job[Re
             process.join()
 
 
+def results_of(jobs: Iterable[Job[Result]], workers: int) -> Iterator[tuple[Job[Result], Result]]:
+    """As `run_jobs`, for jobs that should not fail: those that did are named in an error when the others are done."""
+    failed = []
+    for job, result in run_jobs(jobs, workers):
+        if isinstance(result, Failure):
+            failed.append(f"{job.name}: {result.message}")
+        else:
+            yield job, result
+    if failed:
+        raise DataError("; ".join(failed))
+
+
 def _start(job: Job[Any]) -> tuple[Connection, SpawnProcess]:
     receiver, sender = SPAWN.Pipe(duplex=False)
     process = SPAWN.Process(target=_work, args=(job, sender), name=job.name)

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from graph2graph.config import Config
 from graph2graph.files import read_json
+from graph2graph.reproduce.jobs import Job
+from graph2graph.reproduce.paths import Paths
 from graph2graph.reproduce.rows import Settings
 from graph2graph.variants import VARIANTS
 
@@ -50,11 +52,18 @@ class Training:
         for key, value in flat(self.settings).items():
             options += ["--set", f"{key}={json.dumps(value)}"]
         if self.time_limit is not None:
-            options += ["--time-limit", f"{self.time_limit:g}s"]
+            minutes, rest = divmod(self.time_limit, 60)
+            options += ["--time-limit", f"{self.time_limit:g}s" if rest else f"{minutes:g}m"]
         if self.license != "not stated":
             options += ["--license", self.license]
         words = ["g2g", "train", published(self.train), published(self.dev), *options, "--resume"]
         return " ".join(word if word.startswith("$") else shlex.quote(word) for word in words)
+
+
+def training_job(training: Training, paths: Paths, *, threads: int = 1) -> Job[dict[str, Any]]:
+    """The job that trains a model, or goes on; its result is the content of run.json."""
+    arguments = (training, paths.root, training.command(paths.published))
+    return Job(training.output.name, train, arguments, threads=threads)
 
 
 def train(training: Training, root: Path, command: str) -> dict[str, Any]:
