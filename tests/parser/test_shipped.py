@@ -1,4 +1,4 @@
-"""The model in the package: real English in, trees out, from the wheel too."""
+"""The model in the package: it parses real English, from an installed wheel too."""
 
 import json
 import os
@@ -36,11 +36,13 @@ def test_what_it_is(g2g: Run) -> None:
     assert sum(path.stat().st_size for path in directory.iterdir()) < LIMIT
     assert {path.name for path in directory.iterdir()} == set(catalogue.FILES)
     card = (directory / "README.md").read_text()
+    assert "format" not in json.loads((directory / "config.json").read_text())  # it was made before formats had numbers
     for fact in ("CC BY-SA 4.0", "seed", "g2g train", "raw text", "half precision"):
         assert fact in card
     assert "CC BY-SA 4.0" in g2g("info", "en").out
 
 
+@pytest.mark.slow
 def test_real_sentences(nlp: Pipeline) -> None:
     document = nlp("The chef who runs the kitchen hasn't tasted the soup yet. She will!")
     first, second = document.sentences
@@ -53,6 +55,7 @@ def test_real_sentences(nlp: Pipeline) -> None:
     assert document.text[first.words[1].start_char : first.words[1].end_char] == "chef"
 
 
+@pytest.mark.slow
 def test_the_card_tells_the_truth(nlp: Pipeline, treebanks: Path) -> None:
     """A part of dev is as good as the card says of the whole, within what its size allows."""
     gold = list(conllu.read(treebanks / "en_ewt" / "dev.conllu"))[::8]
@@ -62,6 +65,7 @@ def test_the_card_tells_the_truth(nlp: Pipeline, treebanks: Path) -> None:
         assert found == pytest.approx(told["gold" if tags == "keep" else "none"]["las"], abs=1.5)
 
 
+@pytest.mark.slow
 def test_the_wheel_has_it(tmp_path: Path) -> None:
     """Built, unpacked elsewhere and run from there, in a process that finds nothing of the source tree."""
     build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]

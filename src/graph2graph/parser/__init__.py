@@ -1,3 +1,3 @@
-"""The parser that users call: model directories, vocabulary, raw text to trees, traces and worker processes.
+"""The parser as users call it: the pipeline from text to trees, models on disk, traces, worker processes.
 
-Imports text, decoding and below."""
+May import text, decoding and the layers below them."""
