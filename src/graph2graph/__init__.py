@@ -15,10 +15,11 @@ if TYPE_CHECKING:
     from graph2graph.errors import DataError
     from graph2graph.parser.parser import Parser
     from graph2graph.parser.pipeline import Pipeline, load
+    from graph2graph.training.run import train
     from graph2graph.treebank.document import Document
 
 __version__ = "0.1.0"
-__all__ = ["DataError", "Document", "ParseOptions", "Parser", "Pipeline", "TagSource", "__version__", "load"]
+__all__ = ["DataError", "Document", "ParseOptions", "Parser", "Pipeline", "TagSource", "__version__", "load", "train"]
 
 _MODULES = {
     "DataError": "errors",
@@ -28,6 +29,7 @@ _MODULES = {
     "Pipeline": "parser.pipeline",
     "TagSource": "decoding.options",
     "load": "parser.pipeline",
+    "train": "training.run",
 }
 
 
