@@ -95,16 +95,6 @@ class Composition(nn.Module):
         labels = torch.from_numpy(new.labels).to(device)
         rows, nodes = is_live.nonzero()
         live = torch.from_numpy(first[rows] + nodes).to(device)
-
-        return self._step(composed, heads, dependents, labels, live)
-
-    def step(
-        self, composed: Composed, heads: Tensor, dependents: Tensor, actions: Tensor, labels: Tensor, live: Tensor
-    ) -> Composed:
-        """To be replaced by `advance`."""
-        return self._step(composed, heads, dependents, 1 + 2 * labels + (actions == Action.RIGHT_ARC), live)
-
-    def _step(self, composed: Composed, heads: Tensor, dependents: Tensor, labels: Tensor, live: Tensor) -> Composed:
         new_context = self._context(F.embedding(dependents, composed.vectors), labels)  # [A, hidden]
         context = composed.context.index_copy(0, heads, new_context)
         psi = F.embedding(live, composed.vectors)  # [L, w]

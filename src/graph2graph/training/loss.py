@@ -9,13 +9,13 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from graph2graph.arrays import BoolArray, IntArray
+from graph2graph.arrays import BoolArray, IntArray, padded
+from graph2graph.models.composition import new_dependents
 from graph2graph.models.features import Features
 from graph2graph.models.parser_model import Encodings, ParserModel
 from graph2graph.training.examples import Example, Sample, joined_states
 from graph2graph.training.supervision import Batch, GraphKind
 from graph2graph.transition.state import NO_NODE, Action
-from graph2graph.transition.states import arcs_of
 
 FULL_PRECISION = nullcontext()
 READ_ALL_FROM = (
@@ -128,7 +128,7 @@ def _tag_loss(model: ParserModel, samples: Sequence[Sample], encodings: Encoding
     """The cross entropy of the tags of words whose features have none, over all encoded states."""
     assert model.tagger is not None
     hidden = [example.tags * (example.features.tags == 0) for example, steps in samples for _ in steps]
-    targets = model.tensor(_padded(hidden, 0))  # [B, m]
+    targets = model.tensor(padded(hidden, 0))  # [B, m]
     is_target = targets > 0
     vectors = F.embedding(encodings.places[:, : targets.shape[1]][is_target], encodings.vectors)
     return F.cross_entropy(model.tagger(vectors), targets[is_target], reduction="sum")
@@ -144,48 +144,30 @@ def _focus_tag_loss(model: ParserModel, samples: Sequence[Sample], encodings: En
     return F.cross_entropy(scores.flatten(0, 1), targets.flatten(), reduction="sum")
 
 
-def _padded(arrays: Sequence[IntArray], padding: int) -> IntArray:
-    """Arrays of different lengths as the rows of one."""
-    padded = np.full((len(arrays), max(len(array) for array in arrays)), padding, dtype=np.int64)
-    for row, array in enumerate(arrays):
-        padded[row, : len(array)] = array
-    return padded
-
-
 def _history(model: ParserModel, examples: Sequence[Example]) -> Tensor:
     """The history before every step, [S, T, w]."""
     assert model.history is not None
-    actions = _padded([example.actions for example in examples], 0)
-    labels = _padded([example.labels + 1 for example in examples], 0)
+    actions = padded([example.actions for example in examples], 0)
+    labels = padded([example.labels + 1 for example in examples], 0)
     return model.history.before_each(model.tensor(actions), model.tensor(labels))
 
 
 def _composed(model: ParserModel, samples: Sequence[Sample], vectors: Tensor) -> Tensor:
     """The composed vectors of each encoded state, [B, m, w]: one pass over the steps, all sentences together."""
     assert model.composition is not None
-    n_sentences, width = vectors.shape[:2]
-    actions = _padded([example.actions for example, _ in samples], Action.SHIFT)
-    labels = _padded([example.labels for example, _ in samples], NO_NODE)
-    slots = [_padded([example.focus[:, slot] for example, _ in samples], NO_NODE) for slot in range(3)]
+    sentences = np.arange(len(samples))
+    actions = padded([example.actions for example, _ in samples], Action.SHIFT)  # [S, T]
+    labels = padded([example.labels for example, _ in samples], NO_NODE)  # [S, T]
+    slots = [padded([example.focus[:, slot] for example, _ in samples], NO_NODE) for slot in range(3)]
     focus = np.stack(slots, axis=2)  # [S, T, 3]
-    attached_at = _padded([example.attached_at for example, _ in samples], -1)  # padding is never attachable
-    first = np.arange(n_sentences) * width
+    attached_at = padded([example.attached_at for example, _ in samples], -1)  # [S, m]; padding is never live
     last_needed = np.array([int(steps.max()) for _, steps in samples])
 
     composed = model.composition.start(vectors)
-    at_step: list[Tensor] = [composed.vectors]
+    at_step = [composed]
     for step in range(int(last_needed.max())):
-        arcs = arcs_of(actions[:, step], focus[:, step])
-        is_running = last_needed > step
-        live_rows, live_nodes = ((attached_at > step) & is_running[:, None]).nonzero()
-        composed = model.composition.step(
-            composed,
-            heads=model.tensor(first[arcs.positions] + arcs.heads),
-            dependents=model.tensor(first[arcs.positions] + arcs.dependents),
-            actions=model.tensor(actions[arcs.positions, step]),
-            labels=model.tensor(labels[arcs.positions, step]),
-            live=model.tensor(first[live_rows] + live_nodes),
-        )
-        at_step.append(composed.vectors)
-    needed = [(step, row) for row, (_, steps) in enumerate(samples) for step in steps]
-    return torch.stack([at_step[step].view(n_sentences, width, -1)[row] for step, row in needed])
+        new = new_dependents(actions[:, step], labels[:, step], focus[:, step])
+        is_live = (attached_at > step) & (last_needed > step)[:, None]
+        composed = model.composition.advance(composed, sentences, new, is_live)
+        at_step.append(composed)
+    return torch.stack([at_step[step].by_sentence[row] for row, (_, steps) in enumerate(samples) for step in steps])
