@@ -1,8 +1,7 @@
 """Trees as pictures: box characters for the terminal, and SVG with arcs above the words.
 
-In both, lines that would overlap run in different lanes. `_lay` gives them out: a line lies just above all lines that
-were laid before it in the same stretch of the sentence. In a projective tree that is its depth of nesting; crossing
-arcs get different lanes in the same way.
+In both, lines that would overlap run in different lanes: `_lay` puts each line just above all lines laid before it over
+the same words. In a projective tree the lane is the depth of nesting; crossing arcs get different lanes in the same way.
 
     >>> import io
     >>> lines = ["1 Dogs _ NOUN _ _ 2 nsubj _ _", "2 bark _ VERB _ _ 0 root _ _"]
@@ -13,7 +12,6 @@ arcs get different lanes in the same way.
     ─┴─╼ bark  VERB  root
 """
 
-import unicodedata
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -22,26 +20,27 @@ from xml.sax.saxutils import escape
 
 from graph2graph.errors import DataError
 from graph2graph.treebank import conllu
+from graph2graph.treebank.characters import direction, n_cells, padded, printable, text_width
 
 
 def text(sentence: conllu.Sentence) -> str:
     """The tree in box characters: one line a word, in order, with its form, tag and label.
 
-    Each head has an upright line on which its dependents hang, left of the upright lines of those dependents. A line
-    from the left edge leads to a root, `─│─` is a crossing without contact, and a word without head has no `╼`.
+    The dependents of a head hang on an upright line, left of their own upright lines. A line from the left edge leads
+    to a root, `─│─` is a crossing without contact, and a word without head has no `╼`.
     """
     _refuse_cycle(sentence)
-    columns = [list(map(_printable, column)) for column in (sentence.forms, _tags(sentence), sentence.deprels)]
-    form_width, tag_width = (min(30, max(map(_n_cells, column), default=0)) for column in columns[:2])
-    rows = [f"# sent_id = {_printable(sentence.sent_id)}"] if sentence.sent_id else []
-    rows.append(f"# text = {_printable(sentence.text)}")
+    columns = [list(map(printable, column)) for column in (sentence.forms, _tags(sentence), sentence.deprels)]
+    form_width, tag_width = (min(30, max(map(n_cells, column), default=0)) for column in columns[:2])
+    rows = [f"# sent_id = {printable(sentence.sent_id)}"] if sentence.sent_id else []
+    rows.append(f"# text = {printable(sentence.text)}")
     for branch, form, tag, deprel in zip(_branches(sentence.heads), *columns, strict=True):
-        rows.append(f"{branch} {_padded(form, form_width)}  {_padded(tag, tag_width)}  {deprel}".rstrip())
+        rows.append(f"{branch} {padded(form, form_width)}  {padded(tag, tag_width)}  {deprel}".rstrip())
     return "\n".join(rows)
 
 
 def svg(sentence: conllu.Sentence) -> str:
-    """The tree as a stand-alone SVG 1.1 picture; right to left when most of its words are."""
+    """The tree as a stand-alone SVG 1.1 picture, right to left if most words are."""
     _refuse_cycle(sentence)
     return "\n".join(_Picture(sentence).elements()) + "\n"
 
@@ -57,79 +56,26 @@ def _tags(sentence: conllu.Sentence) -> list[str]:
 
 
 def _lay(lanes: list[int], first: int, last: int) -> int:
-    """Lay a line over `first` to `last`, just above what lies there; return its lane, counted from 1."""
+    """Lay a line over `first` to `last`, just above the lines that are there; return its lane, counted from 1."""
     lane = 1 + max(lanes[first : last + 1])
     lanes[first : last + 1] = [lane] * (last + 1 - first)
     return lane
-
-
-# --- Characters ---
-
-
-def _printable(text: str) -> str:
-    """The text without what XML forbids or a terminal would obey: controls, surrogates, line separators."""
-    if text.isprintable():
-        return text
-    return "".join("\ufffd" if unicodedata.category(c) in _UNPRINTABLE or c in "\ufffe\uffff" else c for c in text)
-
-
-_UNPRINTABLE = frozenset(("Cc", "Cs", "Zl", "Zp"))
-_WITHOUT_WIDTH = frozenset(("Mn", "Me", "Cf"))  # combining marks, joiners
-
-
-def _is_wide(character: str) -> bool:
-    return unicodedata.east_asian_width(character) in "WF"
-
-
-def _n_cells(text: str) -> int:
-    """How many columns of a terminal the text takes."""
-    return sum(0 if unicodedata.category(c) in _WITHOUT_WIDTH else 2 if _is_wide(c) else 1 for c in text)
-
-
-def _padded(text: str, width: int) -> str:
-    return text + " " * (width - _n_cells(text))
-
-
-def _text_width(text: str, size: float) -> float:
-    """The width of the text in a wide sans-serif font, rather too much than too little."""
-    return size * sum(map(_character_width, text))
-
-
-def _character_width(character: str) -> float:
-    """In ems."""
-    if character in "ijlI.,:;'|!()[]` ":
-        return 0.36
-    if character in 'frt-/"':
-        return 0.44
-    if character in "mwMW@%—…":
-        return 0.98
-    if character.isascii():
-        return 0.72 if character.isupper() else 0.64
-    if unicodedata.category(character) in _WITHOUT_WIDTH:
-        return 0.0
-    return 1.05 if _is_wide(character) else 0.7
-
-
-def _direction(form: str) -> int:
-    """1 for a word written left to right, -1 for one written right to left, 0 for one without letters."""
-    directions = ({"L": 1, "R": -1, "AL": -1}.get(unicodedata.bidirectional(character), 0) for character in form)
-    return next(filter(None, directions), 0)
 
 
 # --- The text tree ---
 
 
 def _branches(heads: Sequence[int | None]) -> Iterator[str]:
-    """What stands left of each word."""
-    first, last = list(range(len(heads) + 1)), list(range(len(heads) + 1))  # how far each head's upright line reaches
+    """The drawing left of each word."""
+    first, last = list(range(len(heads) + 1)), list(range(len(heads) + 1))  # the reach of each head's upright line
     for word, head in enumerate(heads, 1):
         if head:
             first[head], last[head] = min(first[head], word), max(last[head], word)
     columns = _columns(heads, first, last)
-    cells = ["  "] * max([1, *columns])  # the upright lines that go on from one row to the next
+    cells = ["  "] * max([1, *columns])  # the upright lines that continue in the next row
     for word, head in enumerate(heads, 1):
         row = cells.copy()
-        start, own = columns[head] if head else 0, columns[word]  # the level line begins after column `start`
+        start, own = columns[head] if head else 0, columns[word]  # the level line starts after column `start`
         if head:
             row[start - 1] = " " + _joint("╭╰├", first[head] < word, word < last[head])
             cells[start - 1] = " │" if word < last[head] else "  "
@@ -139,21 +85,21 @@ def _branches(heads: Sequence[int | None]) -> Iterator[str]:
             cells[own - 1] = " │" if word < last[word] else "  "
         if head is None:
             start = own or len(row)
-        # Only blanks become part of the level line: it passes under the upright lines that it crosses.
+        # Only blanks become part of the level line, so it passes under the upright lines that it crosses.
         branch = "".join(row[:start]) + "".join(row[start:]).replace(" ", "─")
         branch += "─╼" if head is not None else "──" if own else "  "
-        yield branch if len(cells) <= 30 else branch[1::2]  # deep trees without the space between upright lines
+        yield branch if len(cells) <= 30 else branch[1::2]  # no space between the upright lines of deep trees
 
 
 def _columns(heads: Sequence[int | None], first: Sequence[int], last: Sequence[int]) -> list[int]:
-    """The column, from 1, of each head's upright line; 0 for a word without dependents."""
+    """The column of each head's upright line, counted from 1; 0 for a word without dependents."""
     dependents: list[list[int]] = [[] for _ in range(len(heads) + 1)]
     for word, head in enumerate(heads, 1):
         dependents[head or 0].append(word)
     columns = [0] * (len(heads) + 1)
     lanes = [0] * (len(heads) + 1)
     generation = dependents[0]
-    while generation:  # heads come before their dependents, and so left of them
+    while generation:  # heads are laid before their dependents, so they are left of them
         for word in generation:
             if dependents[word]:
                 columns[word] = _lay(lanes, first[word], last[word])
@@ -162,7 +108,7 @@ def _columns(heads: Sequence[int | None], first: Sequence[int], last: Sequence[i
 
 
 def _joint(glyphs: str, up: bool, down: bool) -> str:
-    """How a level line meets an upright one that goes on down, up, or both."""
+    """The glyph where a level line meets an upright one that continues up, down or both."""
     return glyphs[2 if up and down else int(up)]
 
 
@@ -178,11 +124,11 @@ CORNER = 9.0  # the radius of an arc's corners
 TIP_WIDTH, TIP_LENGTH = 6.0, 6.5
 LABEL_HEIGHT = 15.0  # of the box behind it
 LABEL_PAD = 3.0  # in the box, on either side
-ARC_STUB = 8.0  # the least that is seen of an arc on either side of its label
+ARC_STUB = 8.0  # the least visible length of an arc on either side of its label
 WORD_BASE, TAG_BASE = 19.0, 36.0  # below the arrow tips
 BOTTOM = 42.0
 
-# The light colours are attributes, so that they hold where style sheets are not understood.
+# The light colours are attributes, so that they work where style sheets do not.
 _PAPER = 'class="paper" fill="#ffffff"'
 _DARK = """
 @media (prefers-color-scheme: dark) {
@@ -198,7 +144,7 @@ _DARK = """
 
 @dataclass(slots=True)
 class _Arc:
-    """An arc between the words `left` and `right` (from 0), or the line down to a root, where both are the root."""
+    """An arc between the words `left` and `right` (from 0); for the line down to a root, both are that word."""
 
     left: int
     right: int
@@ -219,24 +165,24 @@ class _Arc:
 
     @property
     def y(self) -> float:
-        """How high it is: y grows downwards, and the arrow tips are at 0."""
+        """The height; y grows downwards, and the arrow tips are at 0."""
         return -LOWEST_ARC - LANE * (self.lane - 1)
 
     @property
     def box_width(self) -> float:
         """The width of the box behind the label."""
-        return _text_width(self.label, LABEL_SIZE) + 2 * LABEL_PAD if self.label else 0.0
+        return text_width(self.label, LABEL_SIZE) + 2 * LABEL_PAD if self.label else 0.0
 
     def order_at(self, word: int) -> tuple[int, int]:
-        """Its place among the arc ends of a word, such that no two of its arcs cross.
+        """The sort key of the arc ends at a word, chosen so that no two arcs cross there.
 
-        From left to right: arcs to the left, the shortest first; the root's; arcs to the right, the shortest last.
+        From left to right: arcs to the left, shortest first; the root line; arcs to the right, shortest last.
         """
         side = (self.left == word) - (self.right == word)
         return side, -side * self.length
 
     def path(self) -> str:
-        """Up at the left end, round two corners, and down at the right end."""
+        """The SVG path: up at the left end, round two corners, down at the right end."""
         if self.is_root:
             return f"M{_number(self.x1)} {_number(self.y)}V{_number(-TIP_LENGTH / 2)}"
         radius = min(CORNER, abs(self.x2 - self.x1) / 2)
@@ -248,17 +194,17 @@ class _Arc:
 
 
 class _Picture:
-    """Where everything is; then, its elements."""
+    """The layout of a tree: the constructor places words, arcs and labels; `elements` draws them."""
 
     def __init__(self, sentence: conllu.Sentence) -> None:
-        self.title = _printable(sentence.text)
-        self.forms = [_printable(form) for form in sentence.forms]
-        self.tags = ["" if tag == "_" else _printable(tag) for tag in _tags(sentence)]
+        self.title = printable(sentence.text)
+        self.forms = [printable(form) for form in sentence.forms]
+        self.tags = ["" if tag == "_" else printable(tag) for tag in _tags(sentence)]
         self.arcs = []
         for word, (head, deprel) in enumerate(zip(sentence.heads, sentence.deprels, strict=True)):
             if head is not None:
                 other = head - 1 if head else word
-                label = "" if deprel == "_" else _printable(deprel)
+                label = "" if deprel == "_" else printable(deprel)
                 self.arcs.append(_Arc(min(word, other), max(word, other), word, label))
         self.arcs.sort(key=lambda arc: arc.length)
         self._stack_arcs()
@@ -269,12 +215,12 @@ class _Picture:
             arc.x2 += self.centres[arc.right]
         self._place_labels()
         self.height = MARGIN + max((LABEL_HEIGHT / 2 - arc.y for arc in self.arcs), default=0.0)
-        self.is_rtl = sum(map(_direction, self.forms)) < 0
+        self.is_rtl = sum(map(direction, self.forms)) < 0
         if self.is_rtl:
             self._mirror()
 
     def _stack_arcs(self) -> None:
-        """Give short arcs the low lanes and roots the top one."""
+        """Put short arcs in low lanes and root lines in the top one."""
         lanes = [0] * len(self.forms)  # above the gaps between words
         for arc in self.arcs:
             if not arc.is_root:
@@ -285,7 +231,7 @@ class _Picture:
                 arc.lane = top
 
     def _spread_ends(self) -> list[float]:
-        """Set each end of an arc, for now as its distance from the centre of the word; return the width they take."""
+        """Set the ends of the arcs relative to the centres of their words; return the width they take at each word."""
         arcs_at: list[list[_Arc]] = [[] for _ in self.forms]
         for arc in self.arcs:
             for word in {arc.left, arc.right}:
@@ -301,14 +247,14 @@ class _Picture:
         return widths
 
     def _place_words(self, ends_widths: list[float]) -> tuple[list[float], float]:
-        """The centres of the words, so far apart that the labels have room on their arcs, and the width of it all."""
+        """The centres of the words, far enough apart for the labels on the arcs, and the total width."""
         arcs_to: list[list[_Arc]] = [[] for _ in self.forms]
         for arc in self.arcs:
             arcs_to[arc.right].append(arc)
         centres: list[float] = []
-        edge, root_edge = MARGIN - WORD_SPACE, MARGIN  # the right edges of the last word and of the last root's label
+        edge, root_edge = MARGIN - WORD_SPACE, MARGIN  # right edges of the last word and of the last root's label
         for word, (form, tag) in enumerate(zip(self.forms, self.tags, strict=True)):
-            half = max(_text_width(form, WORD_SIZE), _text_width(tag, TAG_SIZE), ends_widths[word]) / 2
+            half = max(text_width(form, WORD_SIZE), text_width(tag, TAG_SIZE), ends_widths[word]) / 2
             centre = edge + WORD_SPACE + half
             for arc in arcs_to[word]:
                 if arc.is_root:
@@ -323,18 +269,18 @@ class _Picture:
         return centres, max(edge, root_edge) + MARGIN
 
     def _place_labels(self) -> None:
-        """Put each label in the middle of its arc, or as near as it can be without hiding a line that crosses."""
+        """Put each label in the middle of its arc, or as near to it as it hides no crossing line."""
         uprights = sorted((x, arc.lane) for arc in self.arcs for x in {arc.x1, arc.x2})
         for arc in self.arcs:
             middle = (arc.x1 + arc.x2) / 2
             half = arc.box_width / 2 + 2 * LABEL_PAD
-            reach = 6 * half  # further away it would not be looked for
+            reach = 6 * half  # a reader would not look for it further away
             low = bisect_right(uprights, max(arc.x1, middle - reach), key=lambda upright: upright[0])
             high = bisect_left(uprights, min(arc.x2, middle + reach), key=lambda upright: upright[0])
             crossing = [x for x, lane in uprights[low:high] if lane > arc.lane]
             gaps = pairwise([arc.x1, *crossing, arc.x2])
-            places = [min(max(middle, a + half), b - half) for a, b in gaps if b - a >= 2 * half]
-            arc.label_x = min(places, key=lambda x: abs(x - middle), default=middle)
+            positions = [min(max(middle, a + half), b - half) for a, b in gaps if b - a >= 2 * half]
+            arc.label_x = min(positions, key=lambda x: abs(x - middle), default=middle)
 
     def _mirror(self) -> None:
         self.centres = [self.width - x for x in self.centres]
@@ -342,7 +288,7 @@ class _Picture:
             arc.x1, arc.x2, arc.label_x = self.width - arc.x1, self.width - arc.x2, self.width - arc.label_x
 
     def elements(self) -> Iterator[str]:
-        """The lines of the file."""
+        """The lines of the SVG file."""
         width, height = _number(self.width), _number(self.height + BOTTOM)
         yield '<?xml version="1.0" encoding="UTF-8"?>'
         yield (
@@ -375,8 +321,8 @@ class _Picture:
         return box + _text(arc.label_x, arc.y + LABEL_SIZE / 3, arc.label)
 
     def _word(self, x: float, form: str) -> str:
-        """A word; without letters, it is written as the sentence is."""
-        is_rtl = _direction(form) < (1 if self.is_rtl else 0)
+        """A word; one without letters takes the direction of the sentence."""
+        is_rtl = direction(form) < (1 if self.is_rtl else 0)
         return _text(x, WORD_BASE, form, ' direction="rtl" unicode-bidi="embed"' if is_rtl else "")
 
 
