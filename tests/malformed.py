@@ -1,27 +1,18 @@
-"""Malformed files: one clear line for each problem, exit code 1, never a traceback."""
+"""Malformed CoNLL-U files and everything that is wrong with each."""
 
 import gzip
-import io
-import re
-import subprocess
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
-import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from graph2graph.treebank.conllu import COLUMN_NAMES, HEAD, ID
 
-from conftest import Result
-from graph2graph.treebank import conllu
-from graph2graph.treebank.conllu import COLUMN_NAMES, HEAD, ID, ConlluError
-
-G2g = Callable[..., Result]
-
-# The sentence that is spoilt: lines 4 to 12 of a file, so that line numbers have to be counted over sentences.
+# The spoilt sentence has lines 4 to 12 of a file, so that line numbers must be counted over sentences.
 BEFORE = "# sent_id = before\n1\tYes\tyes\tINTJ\tUH\t_\t0\troot\t_\t_\n\n"
+
+
 AFTER = "\n# sent_id = after\n1\tNo\tno\tINTJ\tUH\t_\t0\troot\t_\t_\n\n"
+
+
 VALID = """\
 # sent_id = s1
 # text = Don't go there
@@ -32,9 +23,17 @@ VALID = """\
 3.1\tgone\tgo\tVERB\tVB\t_\t_\t_\t0:root\t_
 4\tthere\tthere\tADV\tRB\t_\t3\tadvmod\t_\t_
 """.splitlines(keepends=True)
+
+
 COMMENT, TEXT, RANGE, DO, NOT, GO, EMPTY_NODE, THERE = range(8)
+
+
 WORDS = {DO: 1, NOT: 2, GO: 3, THERE: 4}
+
+
 TOKENS = [RANGE, DO, NOT, GO, EMPTY_NODE, THERE]
+
+
 FIRST_LINE = 1 + BEFORE.count("\n")
 
 
@@ -310,187 +309,3 @@ CASES = [
     )
     for case in kind()
 ]
-
-
-def test_there_are_enough() -> None:
-    assert len({case.data for case in CASES}) == len(CASES) >= 280
-
-
-def test_what_is_spoilt_is_valid(g2g: G2g) -> None:
-    data = (BEFORE + "".join(VALID) + AFTER).encode()
-    assert list(conllu.problems(io.BytesIO(data))) == []
-    assert g2g("validate", "-", stdin=data) == (0, "", "", b"")
-
-
-@pytest.mark.parametrize("case", CASES, ids=[ascii(case.name).strip("'") for case in CASES])
-def test_malformed(case: Case, tmp_path: Path, g2g: G2g) -> None:
-    path = tmp_path / "bad.conllu"
-    path.write_bytes(case.data)
-    found = list(conllu.problems(path))
-    lines = [str(problem) for problem in found]
-    assert len(found) == len(case.problems), lines
-    for problem, (line, message) in zip(found, case.problems):
-        assert problem.message.startswith(message)
-        assert line in (problem.line, 0)
-        assert (problem.source, problem.sent_id) == (str(path), case.sent_id)
-    for line in lines:
-        assert line.isprintable()
-        assert re.match(rf"{path}:[1-9][0-9]*: [^:]", line)
-        assert line.endswith(f" (sent_id {case.sent_id})") == (case.sent_id is not None)
-
-    with pytest.raises(ConlluError) as raised:
-        list(conllu.read(path))
-    assert str(raised.value) == lines[0]
-
-    validated = g2g("validate", path)
-    assert (validated.code, validated.out.splitlines()) == (1, lines)
-    assert validated.err == ("" if len(lines) == 1 else f"{len(lines)} problems\n")
-
-    for arguments in (["oracle"], ["oracle", "--json", "--swap", "lazy"], ["oracle", "--play"]):
-        rebuilt = g2g(*arguments, path)
-        assert (rebuilt.code, rebuilt.err) == (1, f"g2g: {lines[0]}\n")
-
-
-def test_reading_goes_on_until_the_problem(tmp_path: Path) -> None:
-    case = next(case for case in CASES if case.name == "three roots")
-    sentences = conllu.read(io.BytesIO(case.data))
-    assert next(sentences).sent_id == "before"
-    with pytest.raises(ConlluError, match=r"^<stream>:8: 3 roots; expected one word with HEAD 0 \(sent_id s1\)$"):
-        next(sentences)
-
-
-def test_text_with_invalid_bytes() -> None:
-    data = (BEFORE * 2).encode() + b"\xff"
-    stream = io.TextIOWrapper(io.BytesIO(data), encoding="utf-8", newline="\n")
-    with pytest.raises(ConlluError, match=r"^<stream>:[0-9]+: invalid UTF-8 on this line or further on$"):
-        list(conllu.read(stream))
-
-
-def test_what_is_printed_stays_on_one_line(g2g: G2g) -> None:
-    data = "# sent_id = a\x0bb\u2028c\rd\x1b[2J\n1\t_\n\n".encode()
-    result = g2g("validate", "-", stdin=data)
-    assert result.code == 1
-    assert [line.isprintable() for line in result.out.splitlines()] == [True]
-    assert r"sent_id 'a\x0bb\u2028c\rd\x1b[2J'" in result.out
-
-
-def test_a_file_name_that_is_no_utf8(tmp_path: Path, g2g: G2g) -> None:
-    path = tmp_path / "\udcff.conllu"
-    result = g2g("validate", path)
-    assert (result.code, "udcff.conllu': No such file" in result.out) == (1, True)
-    path.write_text("oops\n")
-    result = g2g("validate", path)
-    assert (result.code, "udcff.conllu':1: expected 10" in result.out) == (1, True)
-
-
-# Any bytes at all
-
-replacement = st.one_of(st.binary(max_size=4), st.sampled_from([b"\t", b"\n", b"#"]))
-edits = st.lists(st.tuples(st.integers(0, 10**6), st.integers(0, 12), replacement), min_size=1, max_size=4)
-
-
-@given(edits)
-@settings(max_examples=300)
-def test_random_edits_never_crash(changes: list[tuple[int, int, bytes]]) -> None:
-    data = (BEFORE + "".join(VALID) + AFTER).encode()
-    for where, length, new in changes:
-        where %= len(data) + 1
-        data = data[:where] + new + data[where + length :]
-    check_consistent(data)
-
-
-@given(st.binary(max_size=200))
-@settings(max_examples=200)
-def test_random_bytes_never_crash(data: bytes) -> None:
-    check_consistent(data)
-    check_consistent(gzip.compress(data, compresslevel=0)[: len(data)])
-
-
-def check_consistent(data: bytes) -> None:
-    """Either a file has problems and reading raises the first of them, or it comes back as it was."""
-    found = [str(problem) for problem in conllu.problems(io.BytesIO(data))]
-    out = io.BytesIO()
-    if found:
-        with pytest.raises(ConlluError) as raised:
-            conllu.write(conllu.read(io.BytesIO(data)), out)
-        assert str(raised.value) == found[0]
-    elif conllu.write(conllu.read(io.BytesIO(data)), out):
-        assert out.getvalue() == data
-
-
-# The commands with files that are no files
-
-
-def test_validate_reports_every_file(tmp_path: Path, g2g: G2g) -> None:
-    good, bad, missing = tmp_path / "good.conllu", tmp_path / "bad.conllu", tmp_path / "missing.conllu"
-    good.write_text(BEFORE)
-    bad.write_text("oops\n")
-    result = g2g("validate", missing, bad, good, tmp_path, bad)
-    assert result.code == 1
-    assert result.out.splitlines() == [
-        f"{missing}: No such file or directory",
-        f"{bad}:1: expected 10 tab-separated columns, found 1",
-        f"{tmp_path}: Is a directory",
-        f"{bad}:1: expected 10 tab-separated columns, found 1",
-    ]
-    assert result.err == "4 problems\n"
-
-
-def test_validate_what_is_fine(tmp_path: Path, g2g: G2g) -> None:
-    path = tmp_path / "good.conllu.gz"
-    path.write_bytes(gzip.compress(BEFORE.encode()))
-    assert g2g("validate", path) == (0, "", "", b"")
-
-
-@pytest.mark.parametrize("data", [b"", b"\n\n", b"\xef\xbb\xbf", gzip.compress(b"", mtime=0)])
-def test_an_empty_file_is_a_treebank_without_sentences(tmp_path: Path, g2g: G2g, data: bytes) -> None:
-    path = tmp_path / "empty.conllu"
-    path.write_bytes(data)
-    assert g2g("validate", path) == (0, "", "", b"")
-    assert '"sentences": 0' in g2g("oracle", "--json", path).out
-
-
-def test_oracle_wants_files(tmp_path: Path, g2g: G2g) -> None:
-    assert g2g("oracle", tmp_path) == (1, "", f"g2g: {tmp_path}: Is a directory\n", b"")
-    missing = tmp_path / "missing.conllu"
-    assert g2g("oracle", missing) == (1, "", f"g2g: {missing}: No such file or directory\n", b"")
-
-
-def test_oracle_wants_trees(tmp_path: Path, g2g: G2g) -> None:
-    path = tmp_path / "unparsed.conllu"
-    path.write_text(BEFORE + "".join(with_heads(3, "_", 0, 3)) + AFTER)
-    expected = f"g2g: {path}:8: word 2 has no head; expected a parsed file (sent_id s1)\n"
-    assert g2g("validate", path).code == 0
-    for arguments in (["oracle"], ["oracle", "--play"]):
-        result = g2g(*arguments, path)
-        assert (result.code, result.err) == (1, expected)
-
-
-@pytest.mark.parametrize("arguments", [[], ["oracle"], ["validate"], ["oracle", "--swap", "never", "x"], ["nonsense"]])
-def test_wrong_usage(g2g: G2g, arguments: list[str]) -> None:
-    result = g2g(*arguments)
-    assert result.code == 2
-    assert "Usage:" in result.out + result.err
-    assert "Traceback" not in result.out + result.err
-
-
-# The real command, for a few
-
-
-def real_g2g(*args: object, stdin: bytes | None = None) -> subprocess.CompletedProcess[bytes]:
-    command = Path(sys.executable).with_name("g2g")
-    return subprocess.run([command, *map(str, args)], input=stdin, capture_output=True, timeout=60, check=False)
-
-
-@pytest.mark.parametrize("name", ["three roots", "gzip cut after 40 bytes", "0xff, line 7", "a picture"])
-def test_the_real_command(name: str, tmp_path: Path) -> None:
-    case = next(case for case in CASES if case.name == name)
-    path = tmp_path / "bad.conllu"
-    path.write_bytes(case.data)
-    lines = [str(problem) for problem in conllu.problems(path)]
-    validated = real_g2g("validate", path)
-    assert (validated.returncode, validated.stdout.decode().splitlines()) == (1, lines)
-    rebuilt = real_g2g("oracle", "-", stdin=case.data)
-    assert rebuilt.returncode == 1
-    assert rebuilt.stdout == b""
-    assert rebuilt.stderr.decode() == f"g2g: {lines[0]}\n".replace(str(path), "<stdin>")
