@@ -20,7 +20,8 @@ import torch
 
 from graph2graph.analysis.tables import Table
 from graph2graph.config import Config
-from graph2graph.parser.parser import Parser, Vocabulary
+from graph2graph.parser.parser import Parser
+from graph2graph.parser.vocabulary import Vocabulary
 from graph2graph.training.examples import training_examples
 from graph2graph.training.loss import batch_loss
 from graph2graph.training.optimiser import optimiser

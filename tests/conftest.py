@@ -149,7 +149,8 @@ def wild(name: str, sentences: "Sequence[Sentence]", **encoder: int) -> "Parser"
     import torch
 
     from graph2graph.config import Config
-    from graph2graph.parser.parser import Parser, Vocabulary
+    from graph2graph.parser.parser import Parser
+    from graph2graph.parser.vocabulary import Vocabulary
     from graph2graph.variants import VARIANTS
 
     torch.manual_seed(1)
@@ -216,7 +217,8 @@ def toy_model(text_udpipe: Path, tmp_path_factory: pytest.TempPathFactory) -> Pa
     import torch
 
     from graph2graph.config import Config
-    from graph2graph.parser.parser import Parser, Vocabulary
+    from graph2graph.parser.parser import Parser
+    from graph2graph.parser.vocabulary import Vocabulary
     from graph2graph.treebank import conllu
     from graph2graph.variants import VARIANTS
 

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from graph2graph import scoring
 from graph2graph.analysis.error_analysis import ErrorCounts, count_errors, rer
 from graph2graph.config import Config
-from graph2graph.parser.parser import Parser, Vocabulary
+from graph2graph.parser.parser import Parser
+from graph2graph.parser.vocabulary import Vocabulary
 from graph2graph.training.examples import Sample, training_examples
 from graph2graph.training.loss import batch_loss
 from graph2graph.training.supervision import supervise, total_weight

@@ -20,7 +20,8 @@ import graph2graph
 from conftest import CONTRACTIONS
 from graph2graph.config import Config
 from graph2graph.errors import DataError
-from graph2graph.parser.parser import Parser, Vocabulary
+from graph2graph.parser.parser import Parser
+from graph2graph.parser.vocabulary import Vocabulary
 from graph2graph.text.udpipe import TextModel
 from graph2graph.treebank import conllu
 from graph2graph.treebank.conllu import LEMMA, UPOS, XPOS

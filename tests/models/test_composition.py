@@ -15,7 +15,8 @@ from graph2graph.config import Config, EncoderConfig, ModelConfig
 from graph2graph.models.composition import Composition
 from graph2graph.models.history import START
 from graph2graph.models.step_state import StepState
-from graph2graph.parser.parser import Parser, Vocabulary
+from graph2graph.parser.parser import Parser
+from graph2graph.parser.vocabulary import Vocabulary
 from graph2graph.training.examples import Example, Sample, training_examples
 from graph2graph.training.loss import _composed
 from graph2graph.transition.state import Action

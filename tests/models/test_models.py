@@ -21,7 +21,8 @@ from graph2graph.errors import DataError
 from graph2graph.models.features import OUTSIDE, Features
 from graph2graph.models.parser_model import Encodings, ParserModel
 from graph2graph.models.rows import sentence_rows, state_rows
-from graph2graph.parser.parser import Parser, Vocabulary
+from graph2graph.parser.parser import Parser
+from graph2graph.parser.vocabulary import Vocabulary
 from graph2graph.training.examples import Example, Sample, training_examples
 from graph2graph.training.loss import batch_loss
 from graph2graph.training.supervision import StaleWeights, supervise, total_weight

@@ -19,7 +19,8 @@ from graph2graph.decoding.greedy import greedy
 from graph2graph.encoder.layout import Graph, Layout
 from graph2graph.encoder.pieces import Pieces
 from graph2graph.models.parser_model import ParserModel, encoder_config
-from graph2graph.parser.parser import Parser, Vocabulary
+from graph2graph.parser.parser import Parser
+from graph2graph.parser.vocabulary import Vocabulary
 from graph2graph.training.examples import Example, Sample, training_examples
 from graph2graph.training.loss import batch_loss
 from graph2graph.training.supervision import supervise

@@ -21,7 +21,8 @@ import torch
 
 from graph2graph.config import Config
 from graph2graph.parser import catalogue
-from graph2graph.parser.parser import Parser, Vocabulary
+from graph2graph.parser.parser import Parser
+from graph2graph.parser.vocabulary import Vocabulary
 from graph2graph.treebank import conllu
 from graph2graph.variants import VARIANTS
 

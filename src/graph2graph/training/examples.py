@@ -84,7 +84,7 @@ class Sample(NamedTuple):
 
 def training_examples(parser: Parser, sentences: Iterable[Sentence]) -> list[Example]:
     """One example for each sentence, as the parser's settings ask for."""
-    label_ids = {label: number for number, label in enumerate(parser.vocabulary.labels)}
+    label_ids = parser.vocabulary.label_ids
     keep_states = parser.config.model.input == "state"
     return [
         _example(sentence, parser.featurizer(sentence), label_ids, parser.config.data.swap, keep_states=keep_states)
