@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import chain, islice
 from typing import TypeVar
 
-from graph2graph.decoding.options import ParseOptions, TagSource
+from graph2graph.decoding.options import ParseOptions
 from graph2graph.parser.parser import Parser
 from graph2graph.server.limits import Limits, RequestRefused
 from graph2graph.server.metrics import ServerMetrics
@@ -23,7 +23,7 @@ WAITING_SHARE = 0.1  # of the time of the last batch may be spent on waiting for
 SMOOTHING = 0.2  # weight of the newest batch in the average speed
 
 
-class Job:
+class PendingRequest:
     """The sentences of one request: those still to be parsed, and the trees so far."""
 
     def __init__(self, sentences: Sequence[Sentence], parser: Parser, options: ParseOptions) -> None:
@@ -33,7 +33,7 @@ class Job:
         self.trees: list[Sentence] = []
         self.future: asyncio.Future[list[Sentence]] = asyncio.get_running_loop().create_future()
 
-    def goes_with(self, other: "Job") -> bool:
+    def goes_with(self, other: "PendingRequest") -> bool:
         """Whether the same parser with the same options parses both."""
         return self.parser is other.parser and self.options == other.options
 
@@ -47,7 +47,7 @@ class Job:
         return taken
 
 
-Batch = list[tuple[Job, list[Sentence]]]
+Batch = list[tuple[PendingRequest, list[Sentence]]]
 
 
 class Batcher:
@@ -55,19 +55,19 @@ class Batcher:
 
     def __init__(self, limits: Limits, metrics: ServerMetrics) -> None:
         self.limits, self.metrics = limits, metrics
-        self.jobs: list[Job] = []
+        self.queue: list[PendingRequest] = []
         self.words_per_second = 1_000.0  # of recent batches
         self.last_seconds = 0.0  # duration of the last batch
         self.n_expected = 0  # requests in the queue if every client just answered asks again
         self._arrival = asyncio.Event()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="model")
         metrics.watch("g2g_queue_words", "Words that wait.", lambda: self.n_waiting)
-        metrics.watch("g2g_queue_requests", "Requests that wait.", lambda: len(self.jobs))
+        metrics.watch("g2g_queue_requests", "Requests that wait.", lambda: len(self.queue))
 
     @property
     def n_waiting(self) -> int:
         """Words in the queue."""
-        return sum(job.n_waiting for job in self.jobs)
+        return sum(request.n_waiting for request in self.queue)
 
     async def parse(self, sentences: Sequence[Sentence], parser: Parser, options: ParseOptions) -> list[Sentence]:
         """The sentences with their trees. If the caller is cancelled, the rest of its sentences are dropped."""
@@ -76,14 +76,14 @@ class Batcher:
         if (waiting := self.n_waiting) >= self.limits.queue:
             seconds = min(60, max(1, round(waiting / self.words_per_second)))
             raise RequestRefused(429, f"{waiting} words wait already; try again in {seconds} s", retry_after=seconds)
-        job = Job(sentences, parser, options)
-        self.jobs.append(job)
+        request = PendingRequest(sentences, parser, options)
+        self.queue.append(request)
         self._arrival.set()
         try:
-            return await job.future
+            return await request.future
         finally:
-            if job in self.jobs:
-                self.jobs.remove(job)
+            if request in self.queue:
+                self.queue.remove(request)
 
     async def call(self, function: Callable[[], T]) -> T:
         """The result of a function, run in the models' thread after the current batch."""
@@ -93,18 +93,18 @@ class Batcher:
         """Worker loop: parse queued requests until cancelled."""
         while True:
             await self._arrival.wait()
-            if self.jobs:
+            if self.queue:
                 await self._wait_for_more()
-            if not self.jobs:  # none was left, or all clients have gone
+            if not self.queue:  # none was left, or all clients have gone
                 self._arrival.clear()
                 continue
             batch = self._next_batch()
             begin = time.monotonic()
             outcomes = await self.call(lambda batch=batch: list(_parse_batch(batch)))  # type: ignore[misc]
             self._record(batch, time.monotonic() - begin)
-            for (job, _), outcome in zip(batch, outcomes, strict=True):
-                _settle(job, outcome)
-            self.n_expected = len(self.jobs) + sum(job.future.done() for job, _ in batch)
+            for (request, _), outcome in zip(batch, outcomes, strict=True):
+                _settle(request, outcome)
+            self.n_expected = len(self.queue) + sum(request.future.done() for request, _ in batch)
 
     def stop(self) -> None:
         """End the thread after its current batch."""
@@ -120,24 +120,24 @@ class Batcher:
         while self.n_waiting < self.limits.batch and (left := deadline - time.monotonic()) > 0:
             self._arrival.clear()
             try:
-                are_all_here = len(self.jobs) >= self.n_expected
+                are_all_here = len(self.queue) >= self.n_expected
                 await asyncio.wait_for(self._arrival.wait(), min(self.limits.wait, left) if are_all_here else left)
             except TimeoutError:
                 self._arrival.set()
                 return
 
     def _next_batch(self) -> Batch:
-        """Take sentences of the first job and of those that go with it; jobs with sentences left move to the end."""
+        """Take sentences of the first request and of those that go with it; requests with sentences left go to the end."""
         n_words, batch = self.limits.batch, Batch()
-        for job in [job for job in self.jobs if job.goes_with(self.jobs[0])]:
+        for request in [request for request in self.queue if request.goes_with(self.queue[0])]:
             if n_words <= 0 and batch:
                 break
-            taken = job.take(n_words)
+            taken = request.take(n_words)
             n_words -= sum(map(len, taken))
-            batch.append((job, taken))
-            self.jobs.remove(job)
-            if job.waiting:
-                self.jobs.append(job)
+            batch.append((request, taken))
+            self.queue.remove(request)
+            if request.waiting:
+                self.queue.append(request)
         return batch
 
     def _record(self, batch: Batch, seconds: float) -> None:
@@ -161,7 +161,7 @@ def _parse_batch(batch: Batch) -> Iterator[list[Sentence] | Exception]:
     """
     first, sentences = batch[0][0], chain.from_iterable(taken for _, taken in batch)
     try:
-        trees = iter(list(_parse(first.parser, sentences, first.options)))
+        trees = iter(list(first.parser.parse(sentences, first.options)))
     except Exception as error:
         if len(batch) == 1:
             yield error
@@ -172,23 +172,13 @@ def _parse_batch(batch: Batch) -> Iterator[list[Sentence] | Exception]:
         yield list(islice(trees, len(taken)))
 
 
-def _parse(parser: Parser, sentences: Iterator[Sentence], options: ParseOptions) -> Iterator[Sentence]:
-    return parser.parse(
-        sentences,
-        tags=options.tags is not TagSource.NONE,
-        reencode=options.resolve(parser.config.decode).reencode,
-        keep_arcs=options.keep_arcs,
-        probabilities=options.probabilities,
-    )
-
-
-def _settle(job: Job, outcome: list[Sentence] | Exception) -> None:
+def _settle(request: PendingRequest, outcome: list[Sentence] | Exception) -> None:
     """Give a request its error, or its trees once all sentences are parsed."""
-    if job.future.done():  # its client has gone
+    if request.future.done():  # its client has gone
         return
     if isinstance(outcome, Exception):
-        job.future.set_exception(outcome)
+        request.future.set_exception(outcome)
         return
-    job.trees += outcome
-    if not job.waiting:
-        job.future.set_result(job.trees)
+    request.trees += outcome
+    if not request.waiting:
+        request.future.set_result(request.trees)

@@ -1,6 +1,6 @@
 """The server's own API: typed JSON in and out."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -9,10 +9,11 @@ from fastapi.responses import JSONResponse
 
 from graph2graph.decoding.options import ParseOptions, TagSource
 from graph2graph.errors import DataError
-from graph2graph.parser.pipeline import grafted
+from graph2graph.parser.pipeline import ParsePlan, Prepared
 from graph2graph.parser.trace import trace
+from graph2graph.server.limits import Limits
 from graph2graph.server.models import ServedModel
-from graph2graph.server.reading import from_words, read
+from graph2graph.server.reading import RequestData, prepare_words
 from graph2graph.server.schema import (
     ErrorAnswer,
     ParseAnswer,
@@ -38,72 +39,55 @@ def router(service: Service) -> APIRouter:
     @routes.post("/parse", response_model=ParseAnswer, summary="Parse text, words or CoNLL-U")
     async def parse(request: ParseRequest) -> JSONResponse:
         model = service.models.get(request.model)
-        uses_udpipe = request.text is not None or _predicts_tags(request, model)
-        given, tagged = await service.read(
-            lambda: _read(request, model, service), request.n_characters, uses_udpipe=uses_udpipe
+        plan = model.pipeline.plan(_options(request), has_tags=request.conllu is not None)
+        prepared = await service.read(
+            lambda: _prepare(request, model, plan, service.limits),
+            request.n_characters,
+            uses_udpipe=request.text is not None or plan.predicts_tags,
         )
-        trees = await service.batcher.parse(tagged, model.pipeline.parser, _options(request, model))
-        return await service.run(lambda: JSONResponse(_answer(request, model, given, trees)))
+        trees = await service.batcher.parse([one.tagged for one in prepared], model.pipeline.parser, plan.options)
+        return await service.run(lambda: JSONResponse(_answer(model, prepared, trees)))
 
     @routes.post("/trace", response_model=TraceAnswer, summary="Parse step by step, with required arcs")
     async def trace_steps(request: TraceRequest) -> JSONResponse:
         model = service.models.get(request.model)
-        given = await service.run(lambda: service.limits.check(_read_for_trace(request, model)))
-        parser, options = model.pipeline.parser, ParseOptions(reencode=request.reencode)
-        sees_tags = model.pipeline.sees_predicted or request.text is None
-        reencode = options.resolve(parser.config.decode).reencode
-        traces = [
-            await service.batcher.call(partial(trace, parser, sentence, tags=sees_tags, reencode=reencode))
-            for sentence in _with_arcs(given, request.arcs)
-        ]
+        plan = model.pipeline.plan(ParseOptions(reencode=request.reencode), has_tags=request.conllu is not None)
+        data = RequestData(
+            request.text or request.conllu or "", "conllu" if request.text is None else "text", ranges=True
+        )
+        prepared = await service.run(lambda: data.prepare(model, plan, service.limits))
+        sentences = _with_arcs([one.tagged for one in prepared], request.arcs)
+        tags, reencode = plan.options.tags is TagSource.KEEP, plan.options.reencode
+        trace_one = partial(trace, model.pipeline.parser, tags=tags, reencode=reencode)
+        traces = [await service.batcher.call(partial(trace_one, sentence)) for sentence in sentences]
         return await service.run(lambda: JSONResponse({"sentences": traces}))
 
     return routes
 
 
-def _read(request: ParseRequest, model: ServedModel, service: Service) -> tuple[list[Sentence], list[Sentence]]:
-    """The sentences as they were sent, and with the tags that the parser sees."""
-    tags = _predicts_tags(request, model)
-    if request.conllu is not None:
-        given = service.limits.check(read(request.conllu, "conllu", model, heads=request.keep_arcs))
-        return given, list(model.text_model.tagged(given)) if tags else given
-    if request.text is not None:
-        sentences = read(request.text, "text", model, tags=tags, presegmented=request.presegmented, ranges=True)
-        given = service.limits.check(sentences)
-    else:
-        given = service.limits.check(from_words(request.words or []))
-        given = list(model.text_model.tagged(given)) if tags else given
-    return given, given
-
-
-def _predicts_tags(request: ParseRequest, model: ServedModel) -> bool:
-    if request.tags is None:
-        return request.conllu is None and model.pipeline.has_text_model
-    return request.tags == "predict"
-
-
-def _options(request: ParseRequest, model: ServedModel) -> ParseOptions:
-    sees_tags = request.tags != "none"
-    if request.tags is None and request.conllu is None:
-        sees_tags = model.pipeline.sees_predicted
+def _options(request: ParseRequest) -> ParseOptions:
     return ParseOptions(
-        tags=TagSource.KEEP if sees_tags else TagSource.NONE,
+        tags=None if request.tags is None else TagSource(request.tags),
         reencode=request.reencode,
         keep_arcs=request.keep_arcs,
         probabilities=request.probabilities,
     )
 
 
-def _answer(request: ParseRequest, model: ServedModel, given: list[Sentence], trees: list[Sentence]) -> dict[str, Any]:
-    if request.conllu is not None:
-        trees = [grafted(sentence, tree) for sentence, tree in zip(given, trees, strict=True)]
-    return {"model": model.name, "sentences": [sentence_answer(tree) for tree in trees]}
-
-
-def _read_for_trace(request: TraceRequest, model: ServedModel) -> Iterator[Sentence]:
+def _prepare(request: ParseRequest, model: ServedModel, plan: ParsePlan, limits: Limits) -> list[Prepared]:
+    """The sentences of a request, ready to be parsed."""
+    if request.words is not None:
+        return prepare_words(request.words, model, plan, limits)
     if request.text is not None:
-        return read(request.text, "text", model, tags=True, ranges=True)
-    return read(request.conllu or "", "conllu", model)
+        data = RequestData(request.text, "text", presegmented=request.presegmented, ranges=True)
+    else:
+        data = RequestData(request.conllu or "", "conllu", uses_heads=request.keep_arcs)
+    return data.prepare(model, plan, limits)
+
+
+def _answer(model: ServedModel, prepared: list[Prepared], trees: list[Sentence]) -> dict[str, Any]:
+    sentences = [one.finish(tree) for one, tree in zip(prepared, trees, strict=True)]
+    return {"model": model.name, "sentences": [sentence_answer(sentence) for sentence in sentences]}
 
 
 def _with_arcs(sentences: Sequence[Sentence], arcs: Sequence[RequiredArc]) -> list[Sentence]:

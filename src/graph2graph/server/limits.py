@@ -1,6 +1,6 @@
 """What the server accepts, and the error for what it refuses."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from graph2graph.treebank.conllu import Sentence
@@ -19,9 +19,8 @@ class Limits:
     batch: int = 2_048  # words parsed together
     wait: float = 0.003  # seconds that a request waits for others to share its batch
 
-    def check(self, sentences: Iterable[Sentence]) -> list[Sentence]:
-        """The sentences, or an error as soon as there are too many words."""
-        kept: list[Sentence] = []
+    def checked(self, sentences: Iterable[Sentence]) -> Iterator[Sentence]:
+        """Yield the sentences, and refuse the request as soon as they have too many words."""
         n_words = 0
         for sentence in sentences:
             if len(sentence) > self.sentence:
@@ -29,8 +28,7 @@ class Limits:
             n_words += len(sentence)
             if n_words > self.words:
                 raise RequestRefused(413, f"more than the {self.words} words that are taken in one request")
-            kept.append(sentence)
-        return kept
+            yield sentence
 
 
 class RequestRefused(Exception):

@@ -8,7 +8,6 @@ from graph2graph.errors import DataError
 from graph2graph.parser import catalogue
 from graph2graph.parser.pipeline import Pipeline
 from graph2graph.server.limits import RequestRefused
-from graph2graph.text.udpipe import TextModel
 from graph2graph.treebank.conllu import Sentence
 
 
@@ -23,12 +22,10 @@ class ServedModel:
         """Its components, as UDPipe names them."""
         return ["tokenizer", "tagger", "parser"] if self.pipeline.has_text_model else ["parser"]
 
-    @property
-    def text_model(self) -> TextModel:
-        """The tokeniser and tagger; a model without them refuses the request."""
+    def require_text_model(self) -> None:
+        """Refuse a request that needs a tokeniser or tagger, if the model has none."""
         if not self.pipeline.has_text_model:
             raise RequestRefused(400, f"model {self.name} has no tokenizer and no tagger; send words or CoNLL-U")
-        return self.pipeline.text_model
 
 
 class ServedModels:

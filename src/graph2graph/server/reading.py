@@ -1,10 +1,12 @@
-"""From the data of a request to sentences."""
+"""From the data of a request to sentences that are ready to be parsed."""
 
 import io
 from collections.abc import Iterator, Sequence
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from graph2graph.errors import DataError
+from graph2graph.parser.pipeline import ParsePlan, Prepared
+from graph2graph.server.limits import Limits
 from graph2graph.server.models import ServedModel
 from graph2graph.text import udpipe as text
 from graph2graph.treebank import conllu
@@ -13,37 +15,50 @@ from graph2graph.treebank.conllu import Sentence
 InputFormat = Literal["text", "generic_tokenizer", "horizontal", "vertical", "conllu"]
 
 
-class _Data(io.StringIO):
+class RequestData(NamedTuple):
+    """The data of a request, and how to read them."""
+
+    content: str
+    format: InputFormat
+    presegmented: bool = False
+    ranges: bool = False
+    uses_heads: bool = False  # so heads that no tree has are an error
+
+    def prepare(self, model: ServedModel, plan: ParsePlan, limits: Limits) -> list[Prepared]:
+        """The sentences in the data, tagged if the plan says so; there must not be too many words."""
+        _check_unicode(self.content)
+        if self.format == "text" or plan.predicts_tags:
+            model.require_text_model()
+        if self.format != "text":
+            return list(model.pipeline.prepare(limits.checked(self._sentences()), plan))
+        prepared = model.pipeline.prepare_text(self.content, plan, presegmented=self.presegmented, ranges=self.ranges)
+        return [Prepared(sentence, sentence) for sentence in limits.checked(one.given for one in prepared)]
+
+    def _sentences(self) -> Iterator[Sentence]:
+        if self.format == "generic_tokenizer":
+            return text.generic(self.content, presegmented=self.presegmented, ranges=self.ranges)
+        lines = _Lines(self.content)
+        if self.format == "horizontal":
+            return text.horizontal(lines)
+        if self.format == "vertical":
+            return text.vertical(lines)
+        return conllu.read(lines, check="forest" if self.uses_heads else "columns")
+
+
+class _Lines(io.StringIO):
     name = "data"  # stands for the file name in error messages
 
 
-def read(
-    data: str,
-    given: InputFormat,
-    model: ServedModel,
-    *,
-    tags: bool = False,
-    presegmented: bool = False,
-    ranges: bool = False,
-    heads: bool = False,
-) -> Iterator[Sentence]:
-    """The sentences in the data of a request, tagged if asked; heads are checked only where they will be used."""
-    check_unicode(data)
-    if given == "text":
-        return model.text_model.sentences(data, presegmented=presegmented, ranges=ranges, tags=tags)
-    if given == "generic_tokenizer":
-        sentences = text.generic(data, presegmented=presegmented, ranges=ranges)
-    elif given == "horizontal":
-        sentences = text.horizontal(_Data(data))
-    elif given == "vertical":
-        sentences = text.vertical(_Data(data))
-    else:
-        sentences = conllu.read(_Data(data), check="forest" if heads else "columns")
-    return model.text_model.tagged(sentences) if tags else sentences
+def prepare_words(
+    words: Sequence[Sequence[str]], model: ServedModel, plan: ParsePlan, limits: Limits
+) -> list[Prepared]:
+    """Sentences of the given words, tagged if the plan says so; there must not be too many words."""
+    if plan.predicts_tags:
+        model.require_text_model()
+    return list(model.pipeline.prepare(limits.checked(_from_words(words)), plan))
 
 
-def from_words(sentences: Sequence[Sequence[str]]) -> Iterator[Sentence]:
-    """Sentences made of lists of words."""
+def _from_words(sentences: Sequence[Sequence[str]]) -> Iterator[Sentence]:
     for number, words in enumerate(sentences):
         if not words:
             raise DataError(f"words.{number}: a sentence without words")
@@ -52,11 +67,11 @@ def from_words(sentences: Sequence[Sequence[str]]) -> Iterator[Sentence]:
                 raise DataError(
                     f"words.{number}.{index}: {word!a} is no word: it is blank, or has a tab or line end in it"
                 )
-            check_unicode(word)
+            _check_unicode(word)
         yield Sentence.from_words(words)
 
 
-def check_unicode(data: str) -> None:
+def _check_unicode(data: str) -> None:
     """Refuse half surrogate pairs, which JSON can express and UTF-8 cannot."""
     try:
         data.encode()

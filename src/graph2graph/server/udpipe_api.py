@@ -4,7 +4,7 @@ The field `tokenizer`, even empty, says that the data are raw text; `tagger` ask
 `tokenizer` the data are in the format of `input`. Only errors differ from UDPipe's: they are JSON.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple, cast, get_args
 
 from fastapi import APIRouter, Request
@@ -13,10 +13,11 @@ from ufal import udpipe
 
 from graph2graph.decoding.options import ParseOptions, TagSource
 from graph2graph.errors import DataError
+from graph2graph.parser.pipeline import ParsePlan
 from graph2graph.server.forms import MULTIPART, URL_ENCODED, fields
 from graph2graph.server.limits import RequestRefused
 from graph2graph.server.models import ServedModel, ServedModels
-from graph2graph.server.reading import InputFormat, read
+from graph2graph.server.reading import InputFormat, RequestData
 from graph2graph.server.service import Service
 from graph2graph.treebank.conllu import Sentence
 
@@ -40,10 +41,8 @@ FIELDS = {
 class ProcessRequest(NamedTuple):
     """The fields of a request, understood."""
 
-    data: str
+    data: RequestData
     model: ServedModel
-    input: InputFormat
-    tokenizer: frozenset[str]  # options
     tags: bool
     trees: bool
     output: str
@@ -58,17 +57,21 @@ class ProcessRequest(NamedTuple):
         if output.partition("=")[0] not in OUTPUTS:
             raise RequestRefused(400, f"output: no format {output!a}; there are: {', '.join(OUTPUTS)}")
         tags, trees = (given.get(name, "none") != "none" for name in ("tagger", "parser"))
-        return cls(given["data"], models.get(given.get("model")), input_format, options, tags, trees, output)
+        data = RequestData(given["data"], input_format, **{name: name in options for name in TOKENIZER_OPTIONS})
+        model = models.get(given.get("model"))
+        if tags:
+            model.require_text_model()
+        return cls(data, model, tags, trees, output)
 
     @property
     def uses_udpipe(self) -> bool:
         """Whether UDPipe splits or tags the data."""
-        return self.tags or self.input in ("text", "generic_tokenizer")
+        return self.tags or self.data.format in ("text", "generic_tokenizer")
 
-    def sentences(self) -> Iterator[Sentence]:
-        """The sentences in the data."""
-        options = {option: option in self.tokenizer for option in TOKENIZER_OPTIONS}
-        return read(self.data, self.input, self.model, tags=self.tags, **options)
+    def plan(self) -> ParsePlan:
+        """The plan for tags: a tagger overwrites those in the data, without one they are kept."""
+        options = ParseOptions(tags=None if self.tags else TagSource.KEEP)
+        return self.model.pipeline.plan(options, has_tags=not self.tags)
 
     def answer(self, sentences: Sequence[Sentence]) -> dict[str, Any]:
         """The answer, in UDPipe's words."""
@@ -97,15 +100,14 @@ def router(service: Service) -> APIRouter:
     async def process(http_request: Request) -> JSONResponse:
         query, content_type = http_request.scope["query_string"], http_request.headers.get("content-type")
         request = ProcessRequest.of(fields(query, content_type, await http_request.body()), service.models)
-        n_characters, uses_udpipe = len(request.data), request.uses_udpipe
-        sentences = await service.read(
-            lambda: service.limits.check(request.sentences()), n_characters, uses_udpipe=uses_udpipe
+        n_characters, uses_udpipe = len(request.data.content), request.uses_udpipe
+        plan = request.plan()
+        prepared = await service.read(
+            lambda: request.data.prepare(request.model, plan, service.limits), n_characters, uses_udpipe=uses_udpipe
         )
+        sentences = [one.tagged for one in prepared]
         if request.trees:
-            pipeline = request.model.pipeline
-            sees_tags = pipeline.sees_predicted or not request.tags
-            options = ParseOptions(tags=TagSource.KEEP if sees_tags else TagSource.NONE)
-            sentences = await service.batcher.parse(sentences, pipeline.parser, options)
+            sentences = await service.batcher.parse(sentences, request.model.pipeline.parser, plan.options)
         return await service.run(lambda: JSONResponse(request.answer(sentences)), None if uses_udpipe else n_characters)
 
     return routes
