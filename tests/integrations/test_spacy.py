@@ -200,7 +200,7 @@ def test_mistakes(toy_model: Path, tmp_path: Path) -> None:
         nlp("Yes")
     with pytest.raises(DataError, match="no such model directory"):
         list(nlp.pipe(["Yes"]))
-    with pytest.raises(DataError, match="no file of a model"):
+    with pytest.raises(DataError, match="is not a file of a model"):
         nlp.get_pipe("g2g_parser").from_bytes(b"\x81\xa4evil\xc4\x01x")
     failed: list[int] = []
     nlp.set_error_handler(lambda name, proc, docs, error: failed.append(len(docs)))
