@@ -42,7 +42,7 @@ def encode(model: ParserModel, states: States, features: Sequence[Features]) -> 
     relations = np.zeros((n_rows, length, length), dtype=np.int64)
     places = np.zeros((n_rows, width), dtype=np.int64)
     for number, feature in enumerate(features):
-        [row] = feature.rows
+        [row] = feature.windows
         tokens[number, : len(row.tokens)], tags[number, : len(row.tags)] = row.tokens, row.tags
         is_real[number, : len(row.tokens)] = True
         places[number, : len(row.columns)] = row.columns

@@ -64,7 +64,7 @@ def gold_arcs(parser: Parser, gold: Sequence[Sentence]) -> Iterator[None]:
             np.array([NO_NODE, *sentence.tree]),
             np.array([NO_NODE, *deprels]),
         )
-    encode = model.encode
+    encode = model.encode_sentences
 
     def with_gold(states: States, features: Sequence[Features], **rest: Any) -> Encodings:
         shown = states.take(np.arange(len(states)))
@@ -76,11 +76,11 @@ def gold_arcs(parser: Parser, gold: Sequence[Sentence]) -> Iterator[None]:
             shown.labels[row, :n_nodes][known] = deprels[known]
         return encode(shown, features, **rest)
 
-    model.encode = with_gold  # type: ignore[method-assign]
+    model.encode_sentences = with_gold  # type: ignore[method-assign]
     try:
         yield
     finally:
-        del model.encode
+        del model.encode_sentences
 
 
 def main() -> None:

@@ -24,8 +24,11 @@ def integrated(parser: Parser, features: Features) -> States:
     step_state = StepState(model, [features]) if model.config.input == "state" else None
     one = torch.zeros(1, dtype=torch.long)
     while not states.is_final.all():
-        vectors, past = (step_state.vectors, step_state.past) if step_state else (None, None)
-        z = model.encode(states, [features], vectors=vectors)
+        past = step_state.past if step_state else None
+        if step_state:
+            z = model.encode_states(states, step_state.vectors, one.numpy())
+        else:
+            z = model.encode_sentences(states, [features])
         focus = states.focus
         seen = torch.from_numpy(focus)
         action = model.action_scores(z, one, seen, torch.from_numpy(states.legal()), past).argmax(dim=1)

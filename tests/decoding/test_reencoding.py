@@ -46,7 +46,7 @@ def test_of_long_sentences_only_the_windows_with_new_arcs_are_encoded_again(
     parser = parser_of("sent-g2g", max_positions=16)
     long = Sentence.from_words([form for sentence in toy for form in sentence.forms][:60])
     features = [parser.featurizer(sentence) for sentence in (toy[0], long)]
-    assert len(features[1].rows) > 3
+    assert len(features[1].windows) > 3
     decode = DecodeConfig(reencode=threshold, draft_tokens=0)
     found, work = decoded(parser, features, decode)
     monkeypatch.setattr(Features, "around", lambda self, nodes: self)

@@ -431,11 +431,11 @@ def test_windows(forms: list[str], max_positions: int) -> None:
     n_pieces = sum(map(len, pieces))
     assert features.is_long == (n_pieces + 3 > max_positions)
     if not features.is_long and n_pieces == sum(len(parser.pieces.of(form)) for form in forms):
-        for ours, theirs in zip(vars(features.rows[0]).values(), vars(whole.rows[0]).values(), strict=True):
+        for ours, theirs in zip(vars(features.windows[0]).values(), vars(whole.windows[0]).values(), strict=True):
             assert np.array_equal(ours, theirs)
-    assert features.row_of[0] == 0
-    assert features.n_pieces == sum(len(row.tokens) for row in features.rows)
-    for row in features.rows:
+    assert features.window_of[0] == 0
+    assert features.n_pieces == sum(len(row.tokens) for row in features.windows)
+    for row in features.windows:
         assert len(row.tokens) <= max_positions
         assert (row.tokens[0], row.tokens[1], row.tokens[-1]) == (
             parser.pieces.cls,
@@ -444,7 +444,7 @@ def test_windows(forms: list[str], max_positions: int) -> None:
         )
         assert row.columns[0] == 1
     for word, its_pieces in enumerate(pieces, 1):
-        row = features.rows[features.row_of[word]]
+        row = features.windows[features.window_of[word]]
         begin = row.columns[word]
         assert begin != OUTSIDE
         assert row.tokens[begin : begin + len(its_pieces)].tolist() == its_pieces

@@ -152,7 +152,7 @@ def columns_of(parser: Parser, sentence: Sentence, step: dict[str, Any]) -> tupl
         places = [None, *step["stack"], None, *step["buffer"], None, *step["deleted"]]
         columns = {node: column for column, node in enumerate(places) if node is not None}
         return columns, torch.zeros(len(places), len(places), dtype=torch.long)
-    [row] = parser.featurizer(sentence).rows
+    [row] = parser.featurizer(sentence).windows
     relations = torch.zeros(len(row.tokens), len(row.tokens), dtype=torch.long)
     relations[row.inner_heads, row.inner], relations[row.inner, row.inner_heads] = 1, 2
     return dict(enumerate(row.columns.tolist())), relations

@@ -50,13 +50,13 @@ def test_looking_ahead_gives_the_same_vectors_and_more(variant: str) -> None:
     model, longest = parser.model.eval(), max(toy_examples(parser), key=lambda one: one.n_steps)
     at = np.array([longest.n_steps // 2])
     states, vectors = longest.states_at(at), model.node_vectors([longest.features])
-    near, far = (model.encode(states, [], vectors=vectors, owners=START, looks_ahead=ahead) for ahead in (False, True))
+    near, far = (model.encode_states(states, vectors, START, looks_ahead=ahead) for ahead in (False, True))
     if model.config.output == "tokens":
         focus = [node for node in states.focus[0] if node != NO_NODE]
-        torch.testing.assert_close(far.vectors[far.places[0, focus]], near.vectors[near.places[0, focus]])
+        torch.testing.assert_close(far.vectors[far.node_index[0, focus]], near.vectors[near.node_index[0, focus]])
         needed = {int(node) for node in longest.focus[at[0] :].flatten() if node != NO_NODE}
         assert needed > set(focus)
-        assert len(set(far.places[0, sorted(needed)].tolist())) == len(needed) == len(far.vectors) - 1
+        assert len(set(far.node_index[0, sorted(needed)].tolist())) == len(needed) == len(far.vectors) - 1
     batch = supervise([Sample(longest, at)], model.config, StaleWeights(0.0, 1.0))
     n_decisions = longest.n_steps - at[0] if model.config.output == "tokens" else 1
     assert total_weight([batch]) == n_decisions

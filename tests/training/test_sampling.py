@@ -97,7 +97,7 @@ def test_words_are_hidden_with_all_their_pieces() -> None:
         for epoch in range(20):
             features = sampler.sample(number, epoch).example.features
             hidden = features.pieces != example.features.pieces
-            [row], [before] = features.rows, example.features.rows
+            [row], [before] = features.windows, example.features.windows
             assert not hidden[0]
             changed = row.tokens != before.tokens
             assert (row.tokens[changed] == parser.pieces.mask).all()

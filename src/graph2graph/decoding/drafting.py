@@ -29,7 +29,7 @@ class Drafts:
     def put(self, rows: IntArray, states: States, encodings: Encodings) -> None:
         """Keep the encodings of these states; each belongs to one of the rows."""
         for position, row in enumerate(rows.tolist()):
-            nodes = encodings.places[position, : int(states.n_words[position]) + 1]
+            nodes = encodings.node_index[position, : int(states.n_words[position]) + 1]
             self._vectors[row, _graph(states, position)] = encodings.vectors[nodes]
 
     def pop(self, row: int, states: States) -> Tensor | None:

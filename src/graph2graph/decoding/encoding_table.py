@@ -31,12 +31,12 @@ class EncodingTable:
     def put(self, rows: IntArray, new: Encodings, is_new: BoolArray) -> None:
         """Store the new encodings of some rows, as far as they are new: is_new is [len(rows), nodes]."""
         chosen = self.model.tensor(is_new)
-        indices = self.encodings.places[self.model.tensor(rows), :-1][chosen]
-        self._put(indices, new.vectors[new.places[:, :-1][chosen]])
+        indices = self.encodings.node_index[self.model.tensor(rows), :-1][chosen]
+        self._put(indices, new.vectors[new.node_index[:, :-1][chosen]])
 
     def put_row(self, row: int, vectors: Tensor) -> None:
         """Store the vectors of all nodes of one row."""
-        self._put(self.encodings.places[row, : len(vectors)], vectors)
+        self._put(self.encodings.node_index[row, : len(vectors)], vectors)
 
     def _put(self, indices: Tensor, vectors: Tensor) -> None:
         encodings = self.encodings
@@ -50,8 +50,8 @@ class EncodingTable:
         """A table with copies of some rows, whose states are these."""
         taken = EncodingTable(self.model, states, is_projected=self.is_projected)
         old, new = self.encodings, taken.encodings
-        is_node = new.places < len(new.vectors) - 1
-        indices = old.places[self.model.tensor(rows)][is_node]
+        is_node = new.node_index < len(new.vectors) - 1
+        indices = old.node_index[self.model.tensor(rows)][is_node]
         for column, old_column in zip(_columns(new), _columns(old), strict=True):
             column[:-1] = old_column[indices]
         return taken

@@ -253,7 +253,7 @@ class SentenceReencoder:
         for position, row in enumerate(rows.tolist()):
             if dependents := self.new_dependents.get(row):
                 parts[position] = part = parts[position].around(dependents)
-                is_new[position, : len(part.row_of)] = part.row_of != OUTSIDE
+                is_new[position, : len(part.window_of)] = part.window_of != OUTSIDE
         self.table.put(rows, self.model.encode_sentences(self.states.take(rows), parts), is_new)
         self.n_encoded += len(rows)
         self.n_pieces += sum(part.n_pieces for part in parts)

@@ -95,6 +95,7 @@ class Composition(nn.Module):
         labels = torch.from_numpy(new.labels).to(device)
         rows, nodes = is_live.nonzero()
         live = torch.from_numpy(first[rows] + nodes).to(device)
+
         new_context = self._context(F.embedding(dependents, composed.vectors), labels)  # [A, hidden]
         context = composed.context.index_copy(0, heads, new_context)
         psi = F.embedding(live, composed.vectors)  # [L, w]

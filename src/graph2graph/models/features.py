@@ -1,4 +1,7 @@
-"""A sentence as the models see it: numbers for its pieces, words and tags. Prepared once, used at every step."""
+"""A sentence as the models see it: the ids of its pieces and tags. Computed once, used at every step.
+
+Shapes: n words, so n + 1 nodes.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -9,33 +12,33 @@ from graph2graph.arrays import BoolArray, IntArray
 from graph2graph.encoder.pieces import Pieces
 from graph2graph.treebank import conllu
 
-OUTSIDE = -1  # the column of a node that is not in the row
+OUTSIDE = -1  # the column of a node that is not in the window
 
 
 @dataclass(frozen=True)
-class Row:
-    """One input row of the sentence models: CLS, ROOT, all pieces of some words, SEP."""
+class Window:
+    """A row of a sentence model: CLS, ROOT, all pieces of some words, SEP."""
 
-    tokens: IntArray  # [length] piece ids; ROOT's is the mask's, and replaced by its own vector
-    tags: IntArray  # [length] of each word's first piece, else 0
-    columns: IntArray  # [n + 1] where each node's first piece stands, OUTSIDE if it is not in this row
+    tokens: IntArray  # [length] piece ids; ROOT has the mask piece, whose embedding is replaced
+    tags: IntArray  # [length] of first pieces, else 0
+    columns: IntArray  # [n + 1] of each node's first piece, OUTSIDE if it is not in this window
     inner: IntArray  # the columns of further pieces
-    inner_heads: IntArray  # the columns of the first pieces they depend on
+    inner_heads: IntArray  # the columns of their first pieces
 
 
 @dataclass(frozen=True)
 class Features:
-    """A sentence: the first piece and the tag of each node, and the rows it takes in a sentence model.
+    """A sentence: the first piece and the tag of each node, and its windows for a sentence model.
 
-    There is one row, unless the sentence is longer than the encoder: then windows that overlap by half, and each word is
-    represented by its place in the window where it stands most in the middle.
+    A sentence that fits the encoder has one window. A longer one has windows that overlap by half, and each word is represented
+    in the window whose middle it is nearest to.
     """
 
     pieces: IntArray  # [n + 1] first piece of each node
     tags: IntArray  # [n + 1]
-    rows: list[Row]
-    row_of: IntArray  # [n + 1] the row that represents each node, OUTSIDE if none does
-    n_pieces: int = field(default=0)  # in all rows, CLS, ROOT and SEP counted
+    windows: list[Window]
+    window_of: IntArray  # [n + 1] the window that represents each node, OUTSIDE if none does
+    n_pieces: int = field(default=0)  # in all windows, with CLS, ROOT and SEP
 
     @property
     def n_words(self) -> int:
@@ -45,42 +48,43 @@ class Features:
     @property
     def is_long(self) -> bool:
         """Whether the sentence does not fit the encoder."""
-        return len(self.rows) > 1
+        return len(self.windows) > 1
 
     def around(self, nodes: Sequence[int]) -> "Features":
-        """The sentence cut down to the rows that hold any of these nodes; what they do not represent has no row.
+        """The sentence with only the windows that hold any of these nodes.
 
-        An arc changes the input of the rows that hold its dependent and no others: it adds a label and a relation to that.
+        These are the windows that new arcs to these nodes change: an arc changes the input of windows with its dependent only.
         """
-        kept = np.array([(row.columns[nodes] != OUTSIDE).any() for row in self.rows])
-        numbers = np.where(kept, np.cumsum(kept) - 1, OUTSIDE)
-        rows = [row for row, keep in zip(self.rows, kept, strict=True) if keep]
-        return replace(self, rows=rows, row_of=numbers[self.row_of], n_pieces=sum(len(row.tokens) for row in rows))
+        is_kept = np.array([(window.columns[nodes] != OUTSIDE).any() for window in self.windows])
+        numbers = np.where(is_kept, np.cumsum(is_kept) - 1, OUTSIDE)
+        windows = [window for window, keep in zip(self.windows, is_kept, strict=True) if keep]
+        n_pieces = sum(len(window.tokens) for window in windows)
+        return replace(self, windows=windows, window_of=numbers[self.window_of], n_pieces=n_pieces)
 
     def without_tags(self) -> "Features":
-        """The same sentence as if it had no tags."""
-        rows = [replace(row, tags=np.zeros_like(row.tags)) for row in self.rows]
-        return replace(self, tags=np.zeros_like(self.tags), rows=rows)
+        """The same sentence without tags."""
+        windows = [replace(window, tags=np.zeros_like(window.tags)) for window in self.windows]
+        return replace(self, tags=np.zeros_like(self.tags), windows=windows)
 
     def masked(self, words: BoolArray, mask: int) -> "Features":
-        """The same sentence with all pieces of some nodes, [n + 1], replaced by the mask."""
-        rows = []
-        for row in self.rows:
-            tokens, is_there = row.tokens.copy(), words & (row.columns != OUTSIDE)
-            is_hidden = np.zeros(len(tokens), dtype=np.bool_)
-            is_hidden[row.columns[is_there]] = True
-            is_hidden[row.inner] = is_hidden[row.inner_heads]
-            tokens[is_hidden] = mask
-            rows.append(replace(row, tokens=tokens))
-        return replace(self, pieces=np.where(words, mask, self.pieces), rows=rows)
+        """The same sentence with all pieces of some nodes, [n + 1], replaced by the mask piece."""
+        windows = []
+        for window in self.windows:
+            tokens = window.tokens.copy()
+            is_masked = np.zeros(len(tokens), dtype=np.bool_)
+            is_masked[window.columns[words & (window.columns != OUTSIDE)]] = True
+            is_masked[window.inner] = is_masked[window.inner_heads]
+            tokens[is_masked] = mask
+            windows.append(replace(window, tokens=tokens))
+        return replace(self, pieces=np.where(words, mask, self.pieces), windows=windows)
 
 
 class Featurizer:
-    """Sentences -> features, for a model's pieces, tags and greatest length."""
+    """Computes the features of sentences, with a model's pieces, tags and number of positions."""
 
     def __init__(self, pieces: Pieces, tags: Sequence[str], *, tag_column: int | None, max_positions: int) -> None:
         self.pieces = pieces
-        self.tag_ids = {tag: number for number, tag in enumerate(tags, 1)}  # 0: none, or unknown
+        self.tag_ids = {tag: number for number, tag in enumerate(tags, 1)}  # 0: absent or unknown
         self.tag_column = tag_column
         self.max_positions = max_positions
 
@@ -92,42 +96,47 @@ class Featurizer:
         if self.tag_column is not None:
             tags[1:] = [self.tag_ids.get(row[self.tag_column], 0) for row in sentence.rows]
         sizes = np.array([len(pieces) for pieces in of_words], dtype=np.int64)
-        windows = _windows(sizes, room)
-        rows = [self._row(of_words, tags, sizes, first, last) for first, last in windows]
-        middles = np.array([(first + last - 1) / 2 for first, last in windows])
-        words = np.arange(len(of_words))
-        inside = np.array([(words >= first) & (words < last) for first, last in windows])
-        distance = np.where(inside, np.abs(words - middles[:, None]), np.inf)
-        row_of = np.concatenate([[0], distance.argmin(axis=0)]).astype(np.int64)
+        spans = _spans(sizes, room)
+        windows = [self._window(of_words, tags, sizes, first, last) for first, last in spans]
         first_pieces = np.array([self.pieces.mask] + [pieces[0] for pieces in of_words], dtype=np.int64)
-        return Features(first_pieces, tags, rows, row_of, sum(len(row.tokens) for row in rows))
+        n_pieces = sum(len(window.tokens) for window in windows)
+        return Features(first_pieces, tags, windows, _window_of(len(of_words), spans), n_pieces)
 
-    def _row(self, of_words: list[list[int]], tags: IntArray, sizes: IntArray, first: int, last: int) -> Row:
-        flat = [piece for pieces in of_words[first:last] for piece in pieces]
-        tokens = np.array([self.pieces.cls, self.pieces.mask, *flat, self.pieces.sep], dtype=np.int64)
-        starts = 2 + np.cumsum(sizes[first:last]) - sizes[first:last]
+    def _window(self, of_words: list[list[int]], tags: IntArray, sizes: IntArray, first: int, last: int) -> Window:
+        pieces = [piece for pieces in of_words[first:last] for piece in pieces]
+        tokens = np.array([self.pieces.cls, self.pieces.mask, *pieces, self.pieces.sep], dtype=np.int64)
+        starts = 2 + np.cumsum(sizes[first:last]) - sizes[first:last]  # the column of each word's first piece
         columns = np.full(len(of_words) + 1, OUTSIDE, dtype=np.int64)
         columns[0] = 1
         columns[first + 1 : last + 1] = starts
         heads = np.repeat(starts, sizes[first:last])
-        places = np.arange(2, 2 + len(flat))
-        inner = places != heads
-        row_tags = np.zeros(len(tokens), dtype=np.int64)
-        row_tags[starts] = tags[first + 1 : last + 1]
-        return Row(tokens, row_tags, columns, places[inner], heads[inner])
+        of_pieces = np.arange(2, 2 + len(pieces))
+        is_inner = of_pieces != heads
+        window_tags = np.zeros(len(tokens), dtype=np.int64)
+        window_tags[starts] = tags[first + 1 : last + 1]
+        return Window(tokens, window_tags, columns, of_pieces[is_inner], heads[is_inner])
 
 
-def _windows(sizes: IntArray, room: int) -> list[tuple[int, int]]:
+def _spans(sizes: IntArray, room: int) -> list[tuple[int, int]]:
     """Ranges of words whose pieces fit the room; each starts in the middle of the one before."""
     ends = np.cumsum(sizes)
     if ends[-1] <= room:
         return [(0, len(sizes))]
-    windows: list[tuple[int, int]] = []
+    spans: list[tuple[int, int]] = []
     first = 0
     while True:
         begin = int(ends[first] - sizes[first])
         last = max(int(np.searchsorted(ends, begin + room, side="right")), first + 1)
-        windows.append((first, last))
+        spans.append((first, last))
         if last == len(sizes):
-            return windows
+            return spans
         first = min(max(int(np.searchsorted(ends, begin + room // 2, side="right")), first + 1), last)
+
+
+def _window_of(n_words: int, spans: list[tuple[int, int]]) -> IntArray:
+    """The window that represents each node, [n + 1]: of those that hold it, the one whose middle is nearest; ROOT's is 0."""
+    words = np.arange(n_words)
+    is_inside = np.array([(words >= first) & (words < last) for first, last in spans])  # [windows, n]
+    middles = np.array([(first + last - 1) / 2 for first, last in spans])
+    distance = np.where(is_inside, np.abs(words - middles[:, None]), np.inf)
+    return np.concatenate([[0], distance.argmin(axis=0)]).astype(np.int64)

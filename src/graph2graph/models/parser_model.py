@@ -48,8 +48,8 @@ class Encodings:
     """The output vectors of encoded states, and which of them represents each node."""
 
     vectors: Tensor  # [V, d] the last one is that of an empty slot
-    places: Tensor  # [B, m + 1] in V; the last column is the empty slot, so that NO_NODE, -1, finds it
-    cls_places: Tensor  # [B] in V
+    node_index: Tensor  # [B, m + 1] in V; the last column is the empty slot, so that NO_NODE, -1, finds it
+    cls_index: Tensor  # [B] in V
     n_tokens: int = 0  # that were encoded, whether read or not
     exist: list[Tensor] | None = None  # [V, hidden] for each slot, if the classifiers' first layers have been applied
     relation: list[Tensor] | None = None
@@ -129,23 +129,6 @@ class ParserModel(nn.Module):
     def node_vectors(self, features: Sequence[Features]) -> Tensor:
         """The token embeddings of all nodes (Eq. 6), [S, m, w]: what a state model reads until composition changes them."""
         return node_embeddings(self.input_tables, features)
-
-    def encode(
-        self,
-        states: States,
-        features: Sequence[Features],
-        *,
-        vectors: Tensor | None = None,
-        owners: IntArray | None = None,
-        looks_ahead: bool = False,
-        read: BoolArray | None = None,
-    ) -> Encodings:
-        """Encode parser states."""
-        if self.config.input == "sentence":
-            return self.encode_sentences(states, features, read)
-        assert vectors is not None
-        owners = np.arange(len(states)) if owners is None else owners
-        return self.encode_states(states, vectors, owners, looks_ahead=looks_ahead)
 
     def encode_sentences(
         self, states: States, features: Sequence[Features], read: BoolArray | None = None
@@ -228,13 +211,13 @@ class ParserModel(nn.Module):
         """Encodings with the classifiers' first layers applied to every node, which pays if each is in many decisions."""
         if self.config.output == "cls":
             return encodings
-        n_states, width = encodings.places.shape
-        nodes = F.embedding(encodings.places.flatten(), encodings.vectors)
-        places = torch.arange(n_states * width, device=self.device).view(n_states, width)
+        n_states, width = encodings.node_index.shape
+        nodes = F.embedding(encodings.node_index.flatten(), encodings.vectors)
+        node_index = torch.arange(n_states * width, device=self.device).view(n_states, width)
         return Encodings(
             nodes,
-            places,
-            encodings.cls_places,
+            node_index,
+            encodings.cls_index,
             exist=self.exist.project(nodes),
             relation=self.relation.project(nodes),
         )
@@ -270,8 +253,8 @@ class ParserModel(nn.Module):
     ) -> list[Tensor]:
         """The projected vector of each slot of D decisions, [D, hidden]: looked up if all nodes have been projected."""
         if self.config.output == "cls":
-            return classifier.project(F.embedding(encodings.cls_places[rows], encodings.vectors))
-        index = [encodings.places[rows, focus[:, slot]] for slot in range(len(classifier.slots))]
+            return classifier.project(F.embedding(encodings.cls_index[rows], encodings.vectors))
+        index = [encodings.node_index[rows, focus[:, slot]] for slot in range(len(classifier.slots))]
         if projected is not None:
             return [F.embedding(at, table) for at, table in zip(index, projected, strict=True)]
         vectors = [F.embedding(at, encodings.vectors) for at in index]

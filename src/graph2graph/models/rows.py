@@ -38,13 +38,13 @@ class SentenceRows:
 
 def sentence_rows(features: Sequence[Features], n_nodes: int) -> SentenceRows:
     """The rows of these sentences, one sentence for each state; m is n_nodes."""
-    rows = [row for feature in features for row in feature.rows]
+    rows = [window for feature in features for window in feature.windows]
     lengths = np.array([len(row.tokens) for row in rows], dtype=np.int64)
     starts = np.cumsum(lengths) - lengths
-    n_rows = np.array([len(feature.rows) for feature in features], dtype=np.int64)
+    n_rows = np.array([len(feature.windows) for feature in features], dtype=np.int64)
     first_rows = np.cumsum(n_rows) - n_rows
     columns = padded([row.columns for row in rows], OUTSIDE, n_nodes)
-    node_rows = first_rows[:, None] + padded([feature.row_of for feature in features], 0, n_nodes)  # [B, m]
+    node_rows = first_rows[:, None] + padded([feature.window_of for feature in features], 0, n_nodes)  # [B, m]
     return SentenceRows(
         lengths=lengths,
         starts=starts,

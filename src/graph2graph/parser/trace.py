@@ -264,9 +264,9 @@ class _ArcAttention:
             columns = self.model.state_rows(states).columns[0]
             return [columns], np.zeros_like(columns)
         features = self.features
-        if n_rows < len(features.rows):  # of a long sentence only the windows with new arcs were encoded
+        if n_rows < len(features.windows):  # of a long sentence only the windows with new arcs were encoded
             features = features.around(new_dependents)
-        return [row.columns for row in features.rows], features.row_of
+        return [window.columns for window in features.windows], features.window_of
 
 
 def _share(value: float) -> float | None:

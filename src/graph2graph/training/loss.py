@@ -59,8 +59,8 @@ def encode_only(model: ParserModel, samples: Sequence[Sample]) -> Encodings:
     """The states as a decoder would encode them, apart from composition."""
     owners, features = _owners(samples), _features(samples)
     if model.config.input == "state":
-        return model.encode(joined_states(samples), [], vectors=model.node_vectors(features), owners=owners)
-    return model.encode(joined_states(samples), [features[owner] for owner in owners])
+        return model.encode_states(joined_states(samples), model.node_vectors(features), owners)
+    return model.encode_sentences(joined_states(samples), [features[owner] for owner in owners])
 
 
 def _encode(model: ParserModel, batch: Batch) -> tuple[Encodings, bool]:
@@ -68,12 +68,12 @@ def _encode(model: ParserModel, batch: Batch) -> tuple[Encodings, bool]:
     states, owners, features = joined_states(batch.samples), _owners(batch.samples), _features(batch.samples)
     if model.config.input == "sentence":
         read = _nodes_read(model, batch)
-        return model.encode(states, [features[owner] for owner in owners], read=read), read is None
+        return model.encode_sentences(states, [features[owner] for owner in owners], read=read), read is None
     vectors = model.node_vectors(features)
     if model.composition is not None:
         vectors, owners = _composed(model, batch.samples, vectors), np.arange(len(owners))
     looks_ahead = len(batch.decisions.steps) > len(owners)
-    return model.encode(states, [], vectors=vectors, owners=owners, looks_ahead=looks_ahead), looks_ahead
+    return model.encode_states(states, vectors, owners, looks_ahead=looks_ahead), looks_ahead
 
 
 def _owners(samples: Sequence[Sample]) -> IntArray:
@@ -130,7 +130,7 @@ def _tag_loss(model: ParserModel, samples: Sequence[Sample], encodings: Encoding
     hidden = [example.tags * (example.features.tags == 0) for example, steps in samples for _ in steps]
     targets = model.tensor(padded(hidden, 0))  # [B, m]
     is_target = targets > 0
-    vectors = F.embedding(encodings.places[:, : targets.shape[1]][is_target], encodings.vectors)
+    vectors = F.embedding(encodings.node_index[:, : targets.shape[1]][is_target], encodings.vectors)
     return F.cross_entropy(model.tagger(vectors), targets[is_target], reduction="sum")
 
 
@@ -140,7 +140,7 @@ def _focus_tag_loss(model: ParserModel, samples: Sequence[Sample], encodings: En
     focus = [(example, example.focus[steps]) for example, steps in samples]
     tags = [np.where(nodes == NO_NODE, 0, example.tags[nodes]) for example, nodes in focus]
     targets = model.tensor(np.concatenate(tags))  # [B, 3]
-    scores = model.tagger(F.embedding(encodings.cls_places, encodings.vectors)).unflatten(1, (3, -1))  # [B, 3, tags]
+    scores = model.tagger(F.embedding(encodings.cls_index, encodings.vectors)).unflatten(1, (3, -1))  # [B, 3, tags]
     return F.cross_entropy(scores.flatten(0, 1), targets.flatten(), reduction="sum")
 
 
@@ -164,10 +164,12 @@ def _composed(model: ParserModel, samples: Sequence[Sample], vectors: Tensor) ->
     last_needed = np.array([int(steps.max()) for _, steps in samples])
 
     composed = model.composition.start(vectors)
-    at_step = [composed]
+    at_step = [composed.vectors]  # [S·m, w] each; without the contexts, which would take as much memory again
     for step in range(int(last_needed.max())):
         new = new_dependents(actions[:, step], labels[:, step], focus[:, step])
         is_live = (attached_at > step) & (last_needed > step)[:, None]
         composed = model.composition.advance(composed, sentences, new, is_live)
-        at_step.append(composed)
-    return torch.stack([at_step[step].by_sentence[row] for row, (_, steps) in enumerate(samples) for step in steps])
+        at_step.append(composed.vectors)
+    needed = [(step, row) for row, (_, steps) in enumerate(samples) for step in steps]
+    # the views are made here, not in the loop: autograd sums gradients in the order of their operations
+    return torch.stack([at_step[step].view(vectors.shape)[row] for step, row in needed])
