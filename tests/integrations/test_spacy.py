@@ -9,13 +9,14 @@ from typing import Any
 
 import pytest
 
-from conftest import CONTRACTIONS, ROOT
+from conftest import ROOT
 from graph2graph.errors import DataError
 from graph2graph.parser.parser import Parser
 from graph2graph.text.udpipe import TextModel
 from graph2graph.treebank import conllu
-from graph2graph.treebank.conllu import LEMMA, UPOS, XPOS, Sentence
+from graph2graph.treebank.conllu import UPOS, Sentence
 from graph2graph.treebank.document import Document
+from spacy_trees import trees
 
 spacy = pytest.importorskip("spacy")
 component = pytest.importorskip(
@@ -36,17 +37,6 @@ def make(model: Path, *before: str, **config: Any) -> Any:
 
 def arcs(doc: Any) -> list[tuple[int, str, bool]]:
     return [(token.head.i, token.dep_, token.is_sent_start) for token in doc]
-
-
-def trees(doc: Any) -> list[tuple[list[int], list[str]]]:
-    """Heads and labels of each sentence as we count them, white space left out."""
-    found = []
-    for sent in doc.sents:
-        words = [token for token in sent if not token.is_space]
-        number = {token.i: n for n, token in enumerate(words, 1)}
-        heads = [0 if token.head == token else number[token.head.i] for token in words]
-        found.append((heads, ["root" if token.dep_ == "ROOT" else token.dep_ for token in words]))
-    return found
 
 
 def expected(parser: Parser, sentences: list[Sentence]) -> list[tuple[list[int | None], list[str]]]:
@@ -218,34 +208,3 @@ def test_displacy_draws_it(toy_model: Path) -> None:
     assert "ROOT" not in picture
     document = Document.from_conllu(TOY.read_text(encoding="utf-8"))
     assert displacy.render(document.to_spacy(), style="dep", jupyter=False).count("<svg") == 1
-
-
-def test_documents_as_docs() -> None:
-    document = Document.from_conllu(CONTRACTIONS + TOY.read_text(encoding="utf-8"))
-    vocab = spacy.blank("en").vocab
-    doc = document.to_spacy(vocab)
-    assert doc.vocab is vocab
-    assert doc.text.startswith(
-        "I don't think he saw it. It isn't the issue. A hearing is scheduled on the issue today. Hey"
-    )
-    assert [token.text for token in doc] == [word.form for word in document.words]
-    assert trees(doc) == [(s.heads, s.deprels) for s in document.sentences]
-    assert [token.lemma_ or "_" for token in doc] == [c for s in document.sentences for c in s.column(LEMMA)]
-    assert [token.tag_ for token in doc] == [c for s in document.sentences for c in s.column(XPOS)]
-    assert [token.pos_ for token in doc] == [c for s in document.sentences for c in s.column(UPOS)]
-    assert doc[0].morph.to_dict() == {"Case": "Nom"}
-    assert len(Document("", []).to_spacy()) == 0
-    odd = "1\tx\t_\tNOSUCH\t_\t_\t_\t_\t_\t_\n2\ty\t_\t_\t_\t_\t1\tdep\t_\t_\n\n"
-    partly = Document.from_conllu(odd).to_spacy()
-    assert [(token.pos_, token.dep_) for token in partly] == [("", ""), ("", "dep")]
-
-
-def test_crossing_arcs_keep_their_sentences() -> None:
-    """spaCy's own way to set sentence starts from a tree goes wrong where arcs cross a lot."""
-    n = 40
-    heads = [0, 1, *(max(1, i - 2) for i in range(3, n + 1))]  # two interleaved chains
-    rows = [f"{i}\tw\t_\t_\t_\t_\t{head}\t{'dep' if head else 'root'}\t_\t_\n" for i, head in enumerate(heads, 1)]
-    document = Document.from_conllu(("".join(rows) + "\n") * 3)
-    doc = document.to_spacy()
-    assert [sent.start for sent in doc.sents] == [0, n, 2 * n]
-    assert trees(doc) == [(s.heads, s.deprels) for s in document.sentences]

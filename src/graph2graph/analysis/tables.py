@@ -48,7 +48,7 @@ class Table:
 def scores_table(scores: Mapping[str, scoring.Scores]) -> Table:
     """UAS, LAS, CLAS, UCM and LCM of each system."""
     rows = [[name, *(f"{value:.2f}" for value in found.as_dict().values())] for name, found in scores.items()]
-    return Table("scores", "Scores", ["system", *map(str.upper, scoring.SCORE_NAMES)], rows)
+    return Table("scores", "Scores", ["system", "UAS", "LAS", "CLAS", "UCM", "LCM"], rows)
 
 
 def significance_table(first: str, differences: Mapping[str, Difference]) -> Table:

@@ -3,6 +3,6 @@
 Imports treebank and below; no torch.
 """
 
-from graph2graph.scoring.scores import SCORE_NAMES, Punct, Scores, score, score_aligned
+from graph2graph.scoring.scores import Punct, Scores, score, score_aligned
 
-__all__ = ["SCORE_NAMES", "Punct", "Scores", "score", "score_aligned"]
+__all__ = ["Punct", "Scores", "score", "score_aligned"]

@@ -50,7 +50,6 @@ CONTENT_DEPRELS = frozenset(
     )
 )
 
-SCORE_NAMES = ("uas", "las", "clas", "ucm", "lcm")
 _UNALIGNED = -2
 _COLUMNS = {"UPOS": UPOS, "XPOS": XPOS, "Lemmas": LEMMA}
 
@@ -96,8 +95,9 @@ class Scores:
         >>> score([], []).as_dict("uas", "las")
         {'uas': 0.0, 'las': 0.0}
         """
-        values: dict[str, float] = {name: getattr(self, name) for name in names or SCORE_NAMES}
-        return values if digits is None else {name: round(value, digits) for name, value in values.items()}
+        values = {"uas": self.uas, "las": self.las, "clas": self.clas, "ucm": self.ucm, "lcm": self.lcm}
+        chosen = {name: values[name] for name in names or values}
+        return chosen if digits is None else {name: round(value, digits) for name, value in chosen.items()}
 
     @property
     def uas(self) -> float:
