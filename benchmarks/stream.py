@@ -23,7 +23,6 @@ import torch
 from rich.console import Console
 from rich.progress import track
 
-from graph2graph.cli.parse import threshold
 from graph2graph.parser.pipeline import Pipeline
 from graph2graph.treebank import conllu
 from graph2graph.treebank.conllu import Sentence
@@ -72,7 +71,6 @@ def main() -> None:
     torch.set_num_threads(given.threads)
     sentences = list(conllu.read(given.file))
     pipeline = Pipeline.load(given.model, precision=given.precision)
-    how = threshold(given.reencode, pipeline)
 
     def peak_of(some: Iterable[Sentence]) -> float:
         peak_mb()
@@ -82,7 +80,7 @@ def main() -> None:
     begin = time.monotonic()
     resident, peaks = [], []
     part = max(given.sentences // PARTS, 1)
-    parsed = pipeline.parse(stream(sentences, given.sentences), reencode=how)
+    parsed = pipeline.parse(stream(sentences, given.sentences), reencode=given.reencode)
     for number, _ in enumerate(track(parsed, "parsing", given.sentences, console=Console(stderr=True)), start=1):
         if number % part == 0:
             resident.append(resident_mb())
@@ -103,7 +101,7 @@ def main() -> None:
         "long_alone_mb": peak_of([long]),
     }
     begin = time.monotonic()
-    list(pipeline.parse([long], reencode=how))
+    list(pipeline.parse([long], reencode=given.reencode))
     result["long_alone_seconds"] = round(time.monotonic() - begin, 1)
     flat = all(sizes["least"] >= 0.9 and sizes["most"] <= 1.1 for sizes in (result["resident"], result["peak"]))
     own_batch = result["short_and_long_mb"] <= 1.05 * max(result["short_mb"], result["long_alone_mb"])

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import pytest
 import torch
 
+import naive_parser
 from graph2graph.decoding.greedy import Work, greedy
 from graph2graph.models.features import Features
 from graph2graph.models.step_state import StepState
@@ -45,6 +46,14 @@ def test_the_trees_are_those_of_equation_10(any_parser: Parser, toy_features: li
         expected, nodes = integrated(any_parser, one), slice(one.n_words + 1)
         assert found.heads[row, nodes].tolist() == expected.heads[0].tolist()
         assert found.labels[row, nodes].tolist() == expected.labels[0].tolist()
+
+
+def test_the_naive_decoder_builds_the_same_trees(graph_parser: Parser, toy_features: list[Features]) -> None:
+    """It shares nothing with this one but the weights and the classifiers."""
+    expected = naive_parser.parse(graph_parser.model, toy_features)
+    found = greedy(graph_parser.model, toy_features)
+    assert found.heads.tolist() == expected.heads.tolist()
+    assert found.labels.tolist() == expected.labels.tolist()
 
 
 def test_probabilities_are_those_of_the_decisions(any_parser: Parser, toy: list[Sentence]) -> None:
