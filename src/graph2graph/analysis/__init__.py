@@ -1,4 +1,4 @@
 """Error analysis as in the paper, significance tests, and reports that compare systems.
 
-Imports training and below; figures need the extra `plot`.
+Imports scoring, treebank and below; figures need the extra `plot`.
 """

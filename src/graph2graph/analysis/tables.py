@@ -65,16 +65,15 @@ def significance_table(first: str, differences: Mapping[str, Difference]) -> Tab
     return Table("significance", f"Against {first}", header, rows, note)
 
 
-def bins_table(name: str, title: str, systems: Mapping[str, Mapping[str, Bin]], *, sizes: bool = True) -> Table:
+def bins_table(name: str, title: str, systems: Mapping[str, Mapping[str, Bin]]) -> Table:
     """Labelled F of each system in each bin, then the sizes of the bins.
 
     Appendix Tables 10 and 11 by dependency length; Appendix Tables 12 and 13 by distance to root.
     """
     bins = list(next(iter(systems.values())))
     rows = [[system, *(_share(table[b]) for b in bins)] for system, table in systems.items()]
-    if sizes:
-        rows += [[f"{system}: arcs", *(str(table[b].system) for b in bins)] for system, table in systems.items()]
-        rows.append(["gold: arcs", *(str(next(iter(systems.values()))[b].gold) for b in bins)])
+    rows += [[f"{system}: arcs", *(str(table[b].system) for b in bins)] for system, table in systems.items()]
+    rows.append(["gold: arcs", *(str(next(iter(systems.values()))[b].gold) for b in bins)])
     return Table(name, title, ["labelled F", *bins], rows)
 
 

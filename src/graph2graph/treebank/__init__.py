@@ -1,3 +1,4 @@
 """Treebanks: CoNLL-U sentences kept verbatim, the Document that users get, and drawings of trees.
 
-Imports errors and files only; no torch."""
+Imports files and errors; no torch.
+"""

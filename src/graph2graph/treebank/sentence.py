@@ -1,6 +1,6 @@
 """A sentence kept verbatim: its lines as they were read, and the columns of its words.
 
-Nothing is rewritten that did not change: a new tree rewrites HEAD and DEPREL of the words whose head or label is new.
+A changed value rewrites the line of its word and no other, so a file comes back byte for byte where nothing changed.
 """
 
 import re
@@ -21,7 +21,7 @@ RANGE = re.compile(r"([1-9][0-9]{0,8})-([1-9][0-9]{0,8})")  # the ID of a multiw
 class Sentence:
     """A sentence: its lines verbatim, and the columns of its words (ranges and empty nodes are only in the lines).
 
-    `spans`, `start_char` and `probabilities` are what MISC says of them; the sequences are empty if no word has a value.
+    `spans`, `start_char` and `probabilities` are parsed from MISC when a file is read; empty if no word has a value.
     """
 
     lines: list[str]
