@@ -34,6 +34,7 @@ def test_options_change_the_settings_of_the_model(given: dict[str, Any], changes
         ({"reencode": "often"}, "reencode: .* found often"),
         ({"beam": 0}, "beam: expected a number from 1 up, found 0"),
         ({"batch_tokens": 0}, "batch_tokens: expected a number from 1 up, found 0"),
+        ({"draft_tokens": -1}, "draft_tokens: expected a number from 0 up, found -1"),
         ({"tags": "gold"}, "tags: expected keep, predict, none, found gold"),
         ({"beam": 2, "keep_arcs": True}, "beam search supports neither"),
         ({"beam": 2, "probabilities": True}, "beam search supports neither"),

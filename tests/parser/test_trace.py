@@ -1,9 +1,11 @@
-"""The story of a parse: it is that of the parse, its probabilities are the classifier's, its attention is the encoder's."""
+"""A trace has the steps of the parse, the probabilities of the classifiers and the attention of the encoder."""
 
 import json
 import math
 import threading
 import warnings
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -31,40 +33,45 @@ FEW = 4
 N_LAYERS = 2
 ACTIONS = {action.title: action for action in Action}
 
+GRAPH_VARIANTS = [name for name, variant in VARIANTS.items() if variant.model["graph_input"]]
 
-PARSERS = {name: wild(name, GOLD, layers=N_LAYERS) for name in VARIANTS}
+
+@pytest.fixture(scope="module")
+def parsers() -> Callable[[str], Parser]:
+    """The tiny parser of a variant, made once."""
+    return cache(lambda name: wild(name, GOLD, layers=N_LAYERS))
 
 
-def test_whoever_watches_sees_no_drafts() -> None:
-    parser = PARSERS["sent-g2g"]
+def test_a_trace_has_no_drafts(parsers: Callable[[str], Parser]) -> None:
+    parser = parsers("sent-g2g")
     config = parser.config.model_copy(update={"decode": DecodeConfig()})
     drafting = Parser(config, parser.vocabulary, parser.pieces, parser.model)
     assert trace(drafting, TOY[0]) == trace(parser, TOY[0])
 
 
 @pytest.mark.parametrize(
-    ("name", "threshold"), [*((name, math.inf) for name in PARSERS), ("sent-g2g", 0.7), ("sent-g2g", 0.0)]
+    ("name", "threshold"), [*((name, math.inf) for name in VARIANTS), ("sent-g2g", 0.7), ("sent-g2g", 0.0)]
 )
-def test_it_is_the_story_of_the_parse(name: str, threshold: float) -> None:
-    parser = PARSERS[name]
+def test_the_steps_are_those_of_the_parse(name: str, threshold: float, parsers: Callable[[str], Parser]) -> None:
+    parser = parsers(name)
     for sentence in TOY[:FEW]:
         work = Work()
         [expected] = parser.parse([sentence], reencode=threshold, work=work)
-        told = trace(parser, sentence, reencode=threshold)
-        assert (told["heads"], told["deprels"]) == (expected.heads, expected.deprels)
-        assert told["conllu"] == "".join(expected.lines)
-        assert [word["form"] for word in told["words"]] == sentence.forms
-        assert told["n_encoded"] == work.n_encoded == sum(step["encoded"] for step in told["steps"])
-        assert told["steps"][0]["encoded"]
-        assert told["given"] == []
-        replayed(told)
-        json.dumps(told, allow_nan=False)
+        traced = trace(parser, sentence, reencode=threshold)
+        assert (traced["heads"], traced["deprels"]) == (expected.heads, expected.deprels)
+        assert traced["conllu"] == "".join(expected.lines)
+        assert [word["form"] for word in traced["words"]] == sentence.forms
+        assert traced["n_encoded"] == work.n_encoded == sum(step["encoded"] for step in traced["steps"])
+        assert traced["steps"][0]["encoded"]
+        assert traced["given"] == []
+        check_steps(traced)
+        json.dumps(traced, allow_nan=False)
 
 
-def replayed(told: Trace) -> None:
-    """Every step is legal, and what is told of it is so."""
-    state = State(len(told["words"]))
-    for step in told["steps"]:
+def check_steps(traced: Trace) -> None:
+    """Check that the steps can be replayed, and that each says what happened."""
+    state = State(len(traced["words"]))
+    for step in traced["steps"]:
         assert step["stack"] == state.stack
         assert step["buffer"] == state.buffer[::-1]
         assert step["deleted"] == state.deleted
@@ -85,36 +92,36 @@ def replayed(told: Trace) -> None:
         if new:
             assert {"label": step["label"], "p": step["label_p"]} == chosen["labels"][0]
     assert state.is_final
-    assert (state.heads[1:], state.labels[1:]) == (told["heads"], told["deprels"])
+    assert (state.heads[1:], state.labels[1:]) == (traced["heads"], traced["deprels"])
 
 
-@pytest.mark.parametrize("name", PARSERS)
-def test_given_arcs_are_kept(name: str) -> None:
-    parser = PARSERS[name]
+@pytest.mark.parametrize("name", VARIANTS)
+def test_given_arcs_are_kept(name: str, parsers: Callable[[str], Parser]) -> None:
+    parser = parsers(name)
     for sentence, gold in zip(TOY[:FEW], GOLD[:FEW], strict=True):
         word = len(sentence) // 2
         heads: list[int | None] = [None] * len(sentence)
         heads[word] = gold.heads[word]
         given = sentence.with_tree(heads, ["_"] * len(sentence))
-        told = trace(parser, given)
+        traced = trace(parser, given)
         [expected] = parser.parse([given], keep_arcs=True)
-        assert (told["heads"], told["deprels"]) == (expected.heads, expected.deprels)
-        assert told["heads"][word] == gold.heads[word]
-        assert told["given"] == [word + 1]
+        assert (traced["heads"], traced["deprels"]) == (expected.heads, expected.deprels)
+        assert traced["heads"][word] == gold.heads[word]
+        assert traced["given"] == [word + 1]
         assert all(
-            sum(choice["p"] for choice in step["actions"]) == pytest.approx(1, abs=1e-5) for step in told["steps"]
+            sum(choice["p"] for choice in step["actions"]) == pytest.approx(1, abs=1e-5) for step in traced["steps"]
         )
         whole = trace(parser, gold)
         assert (whole["heads"], whole["deprels"]) == (gold.heads, gold.deprels)
 
 
-def test_an_unknown_label_is_told_and_a_circle_refused() -> None:
+def test_an_unknown_label_is_kept_and_a_circle_refused(parsers: Callable[[str], Parser]) -> None:
     sentence = Sentence.from_words(["Yes", "."])
-    told = trace(PARSERS["sent-g2g"], sentence.with_tree([2, None], ["new:label", "_"]))
-    [step] = [step for step in told["steps"] if step["arc"] == {"head": 2, "dependent": 1}]
+    traced = trace(parsers("sent-g2g"), sentence.with_tree([2, None], ["new:label", "_"]))
+    [step] = [step for step in traced["steps"] if step["arc"] == {"head": 2, "dependent": 1}]
     assert (step["label"], step["label_p"]) == ("new:label", 0)
     with pytest.raises(DataError, match="circle"):
-        trace(PARSERS["sent-g2g"], sentence.with_tree([2, 1], ["_", "_"]))
+        trace(parsers("sent-g2g"), sentence.with_tree([2, 1], ["_", "_"]))
 
 
 # -------------------------------------------------------------------------------------------------------- attention
@@ -158,18 +165,18 @@ def columns_of(parser: Parser, sentence: Sentence, step: dict[str, Any]) -> tupl
     return dict(enumerate(row.columns.tolist())), relations
 
 
-@pytest.mark.parametrize("name", [name for name in VARIANTS if VARIANTS[name].model["graph_input"]])
+@pytest.mark.parametrize("name", GRAPH_VARIANTS)
 @torch.inference_mode()
-def test_attention_is_that_of_the_naive_form(name: str) -> None:
-    parser = PARSERS[name]
+def test_attention_is_that_of_the_naive_form(name: str, parsers: Callable[[str], Parser]) -> None:
+    parser = parsers(name)
     sentence = max(TOY, key=len)
     naive = Naive(parser)
-    told = trace(parser, sentence)
+    traced = trace(parser, sentence)
     for hook in naive.hooks:
         hook.remove()
     n_compared = 0
     arcs: list[tuple[int, int]] = []
-    for step in told["steps"]:
+    for step in traced["steps"]:
         assert (step["attention"] is not None) == step["encoded"]
         if step["attention"] is not None:
             columns, relations = columns_of(parser, sentence, dict(step))
@@ -196,31 +203,32 @@ def test_attention_is_that_of_the_naive_form(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["sent", "state", "state-cls"])
-def test_without_graph_there_is_no_attention(name: str) -> None:
-    told = trace(PARSERS[name], TOY[0])
-    assert not told["graph"]
-    assert all(step["attention"] is None for step in told["steps"])
+def test_without_graph_there_is_no_attention(name: str, parsers: Callable[[str], Parser]) -> None:
+    traced = trace(parsers(name), TOY[0])
+    assert not traced["graph"]
+    assert all(step["attention"] is None for step in traced["steps"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["sent-g2g", "state-g2g"])
-def test_a_sentence_longer_than_the_encoder(name: str) -> None:
+def test_a_sentence_longer_than_the_encoder(name: str, parsers: Callable[[str], Parser]) -> None:
     """Each arc has its attention wherever both its words are seen together."""
     sentence = Sentence.from_words(2 * [form for sentence in TOY for form in sentence.forms])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        [expected] = PARSERS[name].parse([sentence])
-        told = trace(PARSERS[name], sentence)
-    assert told["heads"] == expected.heads
-    last = [step["attention"] for step in told["steps"] if step["attention"]][-1]
+        [expected] = parsers(name).parse([sentence])
+        traced = trace(parsers(name), sentence)
+    assert traced["heads"] == expected.heads
+    last = [step["attention"] for step in traced["steps"] if step["attention"]][-1]
     assert len(last["arcs"]) > 60
     shares = [flow["to_head"] for flow in last["arcs"] if flow["to_head"] is not None]
     assert shares
     assert all(0 <= share <= 1 for share in shares)
-    json.dumps(told, allow_nan=False)
+    json.dumps(traced, allow_nan=False)
 
 
-def test_only_the_thread_that_asks_sees_its_attention() -> None:
-    parser = PARSERS["sent-g2g"]
+def test_attention_is_recorded_in_one_thread_only(parsers: Callable[[str], Parser]) -> None:
+    parser = parsers("sent-g2g")
     with record_attention() as seen:
         other = threading.Thread(target=lambda: list(parser.parse(TOY[:1])))
         other.start()

@@ -94,19 +94,19 @@ def greedy(
     given_arcs = None if given is None else GivenArcs(given)
     active = (~states.is_final).nonzero()[0]
     while len(active):
-        _step(states, active, reencoder, given_arcs, work)
+        step(states, active, reencoder, given_arcs, work)
         active = active[~states.is_final[active]]
     work.add(reencoder)
     return states
 
 
-def _step(states: States, rows: IntArray, reencoder: Reencoder, given: GivenArcs | None, work: Work) -> None:
+def step(states: States, rows: IntArray, reencoder: Reencoder, given: GivenArcs | None, work: Work) -> None:
     """One step of Eq. 10 in those of these rows whose encoding can be used.
 
-        Z^t = Gin(X, G^t)                         encode the sentence under the graph built so far
+        Z^t = Gin(X, G^t)                         encode the sentence with the graph built so far
         G^{t+1} = G^t ∪ Gout(Select(Z^t, P^t))    decide on the vectors of s2, s1 and b1, and add the arc
 
-    An encoding is made anew only if it is stale; with a threshold, only if it also leaves the parser unsure.
+    A sentence is encoded again only if its encoding is stale and, with a threshold, leaves the parser unsure.
     """
     reencoder.encode_waiting(rows)  # Z^t
     rows = reencoder.ready(rows)

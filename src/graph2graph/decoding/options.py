@@ -42,7 +42,12 @@ class ParseOptions:
             object.__setattr__(self, "tags", _tag_source(self.tags))
         if self.reencode is not None:
             object.__setattr__(self, "reencode", read_reencode(self.reencode))
-        for name, value, least in (("beam", self.beam, 1), ("batch_tokens", self.batch_tokens, 1)):
+        lowest = (
+            ("beam", self.beam, 1),
+            ("batch_tokens", self.batch_tokens, 1),
+            ("draft_tokens", self.draft_tokens, 0),
+        )
+        for name, value, least in lowest:
             if value is not None and value < least:
                 raise DataError(f"{name}: expected a number from {least} up, found {value}")
         if self.beam > 1 and (self.keep_arcs or self.probabilities):
