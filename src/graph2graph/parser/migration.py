@@ -6,6 +6,7 @@ settings are in a model's config.json and in the run.json of a training run, so 
 
 import json
 from collections.abc import Mapping
+from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -31,11 +32,8 @@ CHANGES: dict[int, Change] = {
 
 def dump_config(config: Config) -> dict[str, Any]:
     """The settings as plain values, with their format and the release that wrote them."""
-    return {
-        "format": FORMAT,
-        "release": __version__,
-        **json.loads(config.model_dump_json()),
-    }  # which spells out infinity
+    settings: dict[str, Any] = json.loads(config.model_dump_json())  # not model_dump: JSON has no number for infinity
+    return {"format": FORMAT, "release": __version__} | settings
 
 
 def parse_config(values: Any, source: str) -> Config:
@@ -46,15 +44,16 @@ def parse_config(values: Any, source: str) -> Config:
 def migrated(values: Any, source: str) -> Any:
     """Settings of this format or an older one as settings of this format, without the format; the argument is not changed."""
     if not isinstance(values, dict):
-        return values  # for Config.parse to reject
-    settings = {key: _copy(value) for key, value in values.items() if key not in ("format", "release")}
+        return values  # Config.parse rejects it
+    settings = {key: deepcopy(value) for key, value in values.items() if key not in ("format", "release")}
     for number in range(_format_of(values, source) + 1, FORMAT + 1):
-        change = CHANGES[number]
-        for name in change.cut:
-            _take(settings, name)
-        for old, new in change.renamed.items():
-            for value in _take(settings, old):
-                _put(settings, new, value)
+        for name in CHANGES[number].cut:
+            group, key = _group_of(settings, name)
+            group.pop(key, None)
+        for old, new in CHANGES[number].renamed.items():
+            group, key = _group_of(settings, old)
+            if key in group:
+                _set(settings, new, group.pop(key))
     return settings
 
 
@@ -69,21 +68,18 @@ def _format_of(values: dict[str, Any], source: str) -> int:
     return number
 
 
-def _copy(value: Any) -> Any:
-    return {key: _copy(item) for key, item in value.items()} if isinstance(value, dict) else value
-
-
-def _take(settings: dict[str, Any], name: str) -> list[Any]:
-    """Remove a setting; its value as a list of one, or an empty list if it was not there."""
+def _group_of(settings: dict[str, Any], name: str) -> tuple[dict[str, Any], str]:
+    """The group that a setting belongs to, empty if there is none, and the setting's name in it."""
     *groups, key = name.split(".")
-    group: Any = settings
-    for part in groups:
-        group = group.get(part) if isinstance(group, dict) else None
-    return [group.pop(key)] if isinstance(group, dict) and key in group else []
+    for group in groups:
+        found = settings.get(group)
+        settings = found if isinstance(found, dict) else {}
+    return settings, key
 
 
-def _put(settings: dict[str, Any], name: str, value: Any) -> None:
+def _set(settings: dict[str, Any], name: str, value: Any) -> None:
+    """Set a setting, with the groups it is in."""
     *groups, key = name.split(".")
-    for part in groups:
-        settings = settings.setdefault(part, {})
+    for group in groups:
+        settings = settings.setdefault(group, {})
     settings[key] = value

@@ -4,7 +4,7 @@
     >>> nlp = graph2graph.load()  # doctest: +SKIP
     >>> print(nlp("The dog barks. It is loud.").to_conllu())  # doctest: +SKIP
 
-A pipeline plans what to do about tags, prepares the sentences, parses them, and gives the trees to the sentences as they came.
+A pipeline decides where tags come from, prepares the sentences, parses them, and gives each tree to the sentence as it came.
 Calling it, `pipe`, `parse` and `nbest` do all of that. The command line and the server, which parse sentences of several inputs
 together, take the steps one by one: `plan`, then `prepare` or `prepare_text`, then `parse_prepared`.
 """
@@ -31,9 +31,9 @@ TEXTS = 256  # whose sentences share batches
 
 
 class ParsePlan(NamedTuple):
-    """How to parse some sentences, with the question of tags settled."""
+    """How to parse some sentences, once it is decided where their tags come from."""
 
-    options: ParseOptions  # for the parser: tags are kept, which includes predicted ones, or not seen
+    options: ParseOptions  # for the parser, which sees the tags of its sentences, predicted or not, or sees none
     predicts_tags: bool
     writes_tags: bool  # whether predicted tags are in the output too
 
@@ -45,8 +45,11 @@ class Prepared(NamedTuple):
     tagged: Sentence  # the parser gets this one
 
     def finish(self, tree: Sentence) -> Sentence:
-        """The given sentence with the tree and MISC of the parsed one."""
-        return tree if self.given is self.tagged else grafted(self.given, tree)
+        """The given sentence with its tree: the parsed sentence with the lemmas, tags and features of the given one."""
+        if self.given is self.tagged:
+            return tree
+        columns = (conllu.LEMMA, conllu.UPOS, conllu.XPOS, conllu.FEATS)
+        return tree.with_columns({column: self.given.column(column) for column in columns})
 
 
 class Pipeline:
@@ -77,11 +80,6 @@ class Pipeline:
     def has_text_model(self) -> bool:
         """Whether the pipeline can parse raw text and predict tags."""
         return self._text_model is not None
-
-    @property
-    def sees_predicted(self) -> bool:
-        """Whether the parser sees predicted tags by default, rather than none."""
-        return self.parser.config.decode.predicted_tags
 
     @property
     def text_model(self) -> TextModel:
@@ -143,7 +141,8 @@ class Pipeline:
             predict = TagSource.PREDICT if self.has_text_model else TagSource.NONE
             source = TagSource.KEEP if has_tags else predict
         predicts = source is TagSource.PREDICT
-        is_blind = source is TagSource.NONE or (predicts and options.tags is None and not self.sees_predicted)
+        is_better_without = not self.parser.config.decode.predicted_tags
+        is_blind = source is TagSource.NONE or (predicts and options.tags is None and is_better_without)
         options = replace(options, tags=TagSource.NONE if is_blind else TagSource.KEEP)
         return ParsePlan(options, predicts_tags=predicts, writes_tags=predicts and not has_tags)
 
@@ -198,9 +197,3 @@ class Pipeline:
 def load(model: str | os.PathLike[str] = catalogue.DEFAULT, *, precision: Precision = "fp32") -> Pipeline:
     """The pipeline in a model directory, or of a shipped or downloaded model by name: `load()("The dog barks.")`."""
     return Pipeline.load(model, precision=precision)
-
-
-def grafted(sentence: Sentence, tree: Sentence) -> Sentence:
-    """The parsed `tree` with the lemmas, tags and features of `sentence`, of which it is a tagged copy."""
-    columns = (conllu.LEMMA, conllu.UPOS, conllu.XPOS, conllu.FEATS)
-    return tree.with_columns({column: sentence.column(column) for column in columns})
