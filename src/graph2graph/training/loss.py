@@ -14,7 +14,7 @@ from graph2graph.models.composition import new_dependents
 from graph2graph.models.features import Features
 from graph2graph.models.parser_model import Encodings, ParserModel
 from graph2graph.training.examples import Example, Sample, joined_states
-from graph2graph.training.supervision import Batch, GraphKind
+from graph2graph.training.supervision import OWN_DECISIONS, Batch, GraphKind
 from graph2graph.transition.state import NO_NODE, Action
 
 FULL_PRECISION = nullcontext()
@@ -86,9 +86,13 @@ def _features(samples: Sequence[Sample]) -> list[Features]:
 
 
 def _nodes_read(model: ParserModel, batch: Batch) -> BoolArray | None:
-    """The nodes of each encoded graph whose vectors some decision reads, [B, m]; None if it is simpler to read all."""
+    """The nodes of each encoded graph whose vectors some decision reads, [B, m]; None to compute all.
+
+    They are worth finding out if each graph supervises its own decisions only: with stale ones, most nodes are read.
+    """
     decisions = batch.decisions
-    if model.tagger is not None or len(decisions.steps) > READ_ALL_FROM * batch.n_encoded:
+    has_many = len(decisions.steps) > READ_ALL_FROM * batch.n_encoded
+    if model.tagger is not None or batch.stale != OWN_DECISIONS or has_many:
         return None
     width = max(len(sample.example.heads) for sample in batch.samples)
     read = np.zeros((batch.n_encoded, width + 1), dtype=np.bool_)  # NO_NODE, -1, marks the last column

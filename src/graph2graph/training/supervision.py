@@ -73,6 +73,7 @@ class Batch:
 
     samples: Sequence[Sample]
     decisions: SupervisedDecisions
+    stale: StaleWeights
 
     @property
     def n_encoded(self) -> int:
@@ -86,7 +87,7 @@ def supervise(samples: Sequence[Sample], model: ModelConfig, stale: StaleWeights
     for number, sample in enumerate(samples):
         parts.append(_decisions(sample, number, n_encoded, model, stale))
         n_encoded += len(sample.steps)
-    return Batch(samples, SupervisedDecisions.joined(parts))
+    return Batch(samples, SupervisedDecisions.joined(parts), stale)
 
 
 def total_weight(batches: Sequence[Batch]) -> float:
