@@ -13,7 +13,7 @@ from graph2graph.cli.printing import print_json, print_table
 from graph2graph.cli.streams import source
 from graph2graph.errors import DataError
 from graph2graph.transition import oracle as static_oracle
-from graph2graph.transition.state import NO_NODE, Action, replay
+from graph2graph.transition.state import ROOT, Action, arc_of, replay
 from graph2graph.treebank import conllu
 
 
@@ -93,9 +93,8 @@ def _play(sentence: conllu.Sentence, swap: SwapChoice) -> None:
     table = Table("step", "stack", "buffer", "action", "new arc", title=Text(sentence.text), show_lines=False)
     actions = static_oracle.transitions(sentence.tree, swap=swap.value)
     for step, (state, action) in enumerate(replay(len(sentence), actions), 1):
-        s2, s1, _ = state.focus
-        head, dependent = {Action.LEFT_ARC: (s1, s2), Action.RIGHT_ARC: (s2, s1)}.get(action, (NO_NODE, NO_NODE))
-        label = sentence.deprels[dependent - 1] if dependent != NO_NODE else ""
+        head, dependent = arc_of(action, state.focus) or (ROOT, ROOT)
+        label = sentence.deprels[dependent - 1] if dependent else ""
         table.add_row(
             str(step),
             Text(" ".join(words[node] for node in state.stack)),

@@ -68,18 +68,6 @@ def transitions(heads: Sequence[int], *, swap: Swap = "eager", start: State | No
         stack.append(buffer.pop())
 
 
-def way_back(state: State, heads: Sequence[int]) -> tuple[list[int], bytearray] | None:
-    """From a state off the gold path: the best tree to be had, and the actions that build it; None where no way is found.
-
-    Every word without a head that can still get its gold one does: those arcs are part of one tree, so none excludes
-    another. A word whose gold head is gone goes to the word still there under which that head was put, if need be to the
-    one over its gold head's gold head, and so on up. If the gold root is gone, the word over it becomes the root.
-    """
-    tree = _best_tree(state, heads)
-    actions = completion(state, tree)
-    return None if actions is None else (tree, actions)
-
-
 def completion(state: State, heads: Sequence[int]) -> bytearray | None:
     """The actions that lead from a state to a tree which has all its arcs; None if none were found.
 
@@ -105,38 +93,6 @@ def completion(state: State, heads: Sequence[int]) -> bytearray | None:
         if after.is_final and after.heads[1:] == list(heads):
             return actions
     return None
-
-
-def _best_tree(state: State, heads: Sequence[int]) -> list[int]:
-    """The tree with the arcs of a state and as many gold ones besides as can be."""
-    gold = [NO_NODE, *heads]
-    target = list(state.heads)
-    live = [word for word in range(1, len(gold)) if target[word] == NO_NODE]
-
-    def top(word: int) -> int:
-        """The word at the top of the tree that a word is in, as far as it is built."""
-        while target[word] not in (NO_NODE, ROOT):
-            word = target[word]
-        return word
-
-    def owner(word: int) -> int:
-        """The word still there under which a word was put, or itself."""
-        while state.heads[word] != NO_NODE:
-            word = state.heads[word]
-        return word
-
-    for word in live:
-        if gold[word] == ROOT or state.heads[gold[word]] == NO_NODE:
-            target[word] = gold[word]
-    root = top(gold.index(ROOT))
-    target[root] = ROOT
-    for word in live:
-        if target[word] == NO_NODE:
-            above = gold[word]
-            while above != ROOT and top(above) == word:
-                above = gold[above]
-            target[word] = root if above == ROOT else owner(above)
-    return target[1:]
 
 
 def projective_order(heads: Sequence[int]) -> list[int]:
