@@ -232,3 +232,13 @@ def toy_model(text_udpipe: Path, tmp_path_factory: pytest.TempPathFactory) -> Pa
     shutil.copy(text_udpipe, path)
     (path / "README.md").write_text("# A toy\n\n| licence | none |\n|---|---|\n", encoding="utf-8")
     return path
+
+
+@pytest.fixture(scope="session")
+def bare_model(toy_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The toy model without its text model."""
+    import shutil
+
+    path = tmp_path_factory.mktemp("bare") / "bare"
+    shutil.copytree(toy_model, path, ignore=shutil.ignore_patterns("text.udpipe"))
+    return path
