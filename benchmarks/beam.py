@@ -7,7 +7,6 @@ development files only.
 """
 
 import argparse
-import json
 import sys
 import time
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import Any
 import torch
 
 from graph2graph import markdown, scoring
+from graph2graph.files import write_json
 from graph2graph.parser import catalogue
 from graph2graph.parser.parser import Parser
 from graph2graph.treebank import conllu
@@ -57,7 +57,7 @@ def main() -> None:
         rows.append(row)
         print(markdown.row(row.values()), end="", flush=True)
     if given.json:
-        given.json.write_text(json.dumps(rows, indent=1) + "\n")
+        write_json(given.json, rows, indent=1)
     sys.exit(any(row["worse"] for row in rows))
 
 

@@ -7,7 +7,6 @@ The threshold to ship (`decode.adaptive`) is the lowest whose LAS is within 0.05
 """
 
 import argparse
-import json
 import math
 import time
 from pathlib import Path
@@ -17,6 +16,7 @@ import torch
 
 from graph2graph import markdown, scoring
 from graph2graph.decoding.greedy import Work
+from graph2graph.files import write_json
 from graph2graph.parser import catalogue
 from graph2graph.parser.parser import Parser
 from graph2graph.treebank import conllu
@@ -88,9 +88,7 @@ def main() -> None:
     good = [row["threshold"] for row in points if row["las"] > points[-1]["las"] - LOSS]
     print(f"\nThe lowest within {LOSS} LAS of the last: {good[0]}")
     if given.json:
-        given.json.write_text(
-            json.dumps({"model": given.model, "file": given.file.name, "points": points}, indent=1) + "\n"
-        )
+        write_json(given.json, {"model": given.model, "file": given.file.name, "points": points}, indent=1)
     if given.picture:
         draw(points, given.picture)
 

@@ -20,6 +20,7 @@ import torch
 
 from graph2graph.analysis.tables import Table
 from graph2graph.config import Config
+from graph2graph.files import write_json, write_text
 from graph2graph.parser.parser import Parser
 from graph2graph.parser.vocabulary import Vocabulary
 from graph2graph.training.examples import training_examples
@@ -145,10 +146,9 @@ def main() -> None:
     )
     if given.write:
         result = {"threads": given.threads, "sentences": len(sample), "words": n_words, "rows": rows}
-        (ROOT / "experiments/results/running-details.json").write_text(json.dumps(result, indent=1) + "\n")
-        page = ROOT / "docs/tables/running-details.md"
-        page.parent.mkdir(parents=True, exist_ok=True)
-        page.write_text(table(rows, about).markdown().replace("## ", "# ", 1))
+        write_json(ROOT / "experiments/results/running-details.json", result, indent=1)
+        page = table(rows, about).markdown().replace("## ", "# ", 1)
+        write_text(ROOT / "docs/tables/running-details.md", page)
     print(json.dumps(rows, indent=1) if given.json else table(rows, about).markdown())
 
 

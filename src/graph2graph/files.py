@@ -21,7 +21,7 @@ from typing import IO, Any, cast
 
 from graph2graph.errors import DataError, one_line
 
-PathLike = str | os.PathLike[str]
+FilePath = str | os.PathLike[str]
 Stream = IO[bytes] | IO[str]
 
 GZIP_ERRORS = (EOFError, gzip.BadGzipFile, zlib.error)
@@ -29,7 +29,7 @@ _UNDECODED = re.compile("[\udc80-\udcff]")  # what "surrogateescape" decodes inv
 
 
 @contextmanager
-def reading(source: PathLike | Stream) -> Iterator[Any]:
+def reading(source: FilePath | Stream) -> Iterator[Any]:
     """Open a file, or take an open stream, and unpack it if its first bytes say gzip; a text stream is left as it is."""
     if isinstance(source, (str, os.PathLike)):
         with open(source, "rb") as file:
@@ -57,7 +57,7 @@ def _unpacked(stream: Any) -> Any:
     return io.BufferedReader(gzip.GzipFile(fileobj=stream)) if is_gzip else stream
 
 
-def read_lines(source: PathLike | IO[bytes], name: str, *, limit: int = -1) -> Iterator[str]:
+def read_lines(source: FilePath | IO[bytes], name: str, *, limit: int = -1) -> Iterator[str]:
     """The lines of a UTF-8 file with their line ends; a line of more than `limit` characters comes in parts."""
     try:
         with reading(source) as stream:
@@ -83,7 +83,7 @@ def _decoded(parts: Iterator[str], name: str) -> Iterator[str]:
 
 
 @contextmanager
-def writing(path: PathLike, *, keep_partial: bool = False) -> Iterator[IO[bytes]]:
+def writing(path: FilePath, *, keep_partial: bool = False) -> Iterator[IO[bytes]]:
     """Open a file to be replaced when the block ends without an error; gzip if the name ends in `.gz`.
 
     If the block fails, the old file stays as it was. With `keep_partial` what was written so far is kept beside it, as
@@ -143,7 +143,7 @@ def _mode(target: Path) -> int:
     return 0o666 & ~mask
 
 
-def write_bytes(path: PathLike, content: bytes) -> None:
+def write_bytes(path: FilePath, content: bytes) -> None:
     """Write a file, and its directory if there is none."""
     parent = Path(path).parent
     try:
@@ -154,12 +154,12 @@ def write_bytes(path: PathLike, content: bytes) -> None:
         stream.write(content)
 
 
-def write_text(path: PathLike, text: str) -> None:
+def write_text(path: FilePath, text: str) -> None:
     """Write a UTF-8 file, and its directory if there is none."""
     write_bytes(path, text.encode())
 
 
-def write_json(path: PathLike, value: Any, *, indent: int = 2) -> None:
+def write_json(path: FilePath, value: Any, *, indent: int = 2) -> None:
     """Write a JSON file, and its directory if there is none."""
     write_text(path, json.dumps(value, indent=indent, ensure_ascii=False) + "\n")
 
