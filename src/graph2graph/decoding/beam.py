@@ -4,7 +4,7 @@ The score of a tree is the log probability of the actions and labels that built 
 sentence are kept, and always the one that greedy decoding would follow. So the best tree never scores below the greedy one,
 and a beam of one is greedy decoding.
 
-Letters in shapes: D hypotheses that are not complete, C candidates for the next step.
+Shapes: D hypotheses that are not complete, C candidates for the next step.
 """
 
 from collections.abc import Iterator, Sequence

@@ -48,7 +48,7 @@ def _graph(states: States, row: int) -> bytes:
 def drafted(
     model: ParserModel, encodings: Encodings, states: States, rows: IntArray, n_arcs: int
 ) -> Iterator[tuple[IntArray, States]]:
-    """The rows and states after each of the next arcs, up to n_arcs, if these rows are decoded on stale encodings."""
+    """Yield rows and their states after each of the next n_arcs arcs, as decoding on the stale encodings adds them."""
     ahead = states.take(rows)
     n_made, running = np.zeros_like(rows), np.arange(len(rows))
     while len(running):

@@ -3,7 +3,7 @@
 Many sentences are decoded together. They advance independently: a sentence whose encoding is stale waits until enough others
 wait too, so that they share one batch of the encoder (see `reencoding`).
 
-Letters in shapes: D decisions in a step, A arcs among them, L labels, B sentences.
+Shapes: D decisions in a step, A arcs among them, L labels, B sentences.
 """
 
 from collections.abc import Callable, Sequence

@@ -6,12 +6,12 @@
 | SentTr+G2GTr | when an arc is added | when an arc is added, or later: see below |
 | StateTr and its relatives | at every transition | at every transition |
 
-Exact decoding uses no stale encoding. With a threshold (`reencode`), a stale encoding is used as long as the best action has
-at least that probability, and is replaced when it has not; at 0 each sentence is encoded once, and its graph is never seen.
+Exact decoding never uses a stale encoding. With a threshold (`reencode`), a stale encoding is used while the best action has
+at least that probability, and replaced when it has not; at 0 each sentence is encoded once and the model never sees an arc.
 
 Sentences advance independently. Those that need an encoding wait until enough of them do, so that they share one batch.
 
-Letters in shapes: B sentences, D decisions in a step, w the width of the history.
+Shapes: B sentences, D decisions in a step, w the width of the history.
 """
 
 from collections.abc import Iterator, Sequence
@@ -31,7 +31,7 @@ from graph2graph.models.parser_model import Encodings, ParserModel
 from graph2graph.models.step_state import StepState
 from graph2graph.transition.states import States, arcs_of
 
-ENOUGH = 1024  # waiting pieces that are encoded although other sentences can still advance
+ENOUGH = 1024  # waiting pieces that fill a batch, so they are encoded although other sentences can still advance
 CHUNK_PIECES = 256  # pieces that make a batch large enough to be efficient
 MIN_LENGTH_RATIO = 0.75  # of the shortest to the longest sentence in a batch that is large enough
 
@@ -67,26 +67,26 @@ class Scored(NamedTuple):
 
 
 class Reencoder(Protocol):
-    """Keeps an encoding of each parser state of a batch, and replaces it as the state changes."""
+    """Keeps an encoding of each parser state of a batch and replaces it when it is no longer good enough."""
 
     model: ParserModel
     n_encoded: int  # states
     n_pieces: int  # in them
 
     def encode_waiting(self, rows: IntArray, *, at_once: bool = False) -> None:
-        """Encode those of these rows that wait, if they are enough for a batch or no other row can advance; or at once."""
+        """Encode the waiting rows among these if all of them wait or if they fill a batch; at_once: in any case."""
 
     def ready(self, rows: IntArray) -> IntArray:
-        """Those of these rows that do not wait for an encoding."""
+        """The rows among these that do not wait for an encoding."""
 
     def score(self, rows: IntArray, focus: IntArray, legal: BoolArray) -> Scored:
         """The scores of the actions in these rows, one decision each."""
 
     def postpone(self, rows: IntArray) -> None:
-        """Let these rows wait for an encoding."""
+        """Make these rows wait for an encoding."""
 
     def advance(self, rows: IntArray, focus: IntArray, actions: IntArray, labels: IntArray) -> None:
-        """Follow the actions that were taken in these rows; focus is s2, s1, b1 before them."""
+        """Take in the actions just applied to these rows; focus is s2, s1, b1 before them."""
 
     def take(self, rows: IntArray, states: States) -> None:
         """Continue with copies of some rows, whose states are these."""
@@ -161,14 +161,14 @@ class SentenceReencoder:
         self._encode(np.arange(len(features)))
 
     def encode_waiting(self, rows: IntArray, *, at_once: bool = False) -> None:
-        """Encode those of these rows that wait, if they are enough for a batch or no other row can advance; or at once."""
+        """Encode the waiting rows among these if all of them wait or if they fill a batch; at_once: in any case."""
         self._use_drafts(rows[self.is_waiting[rows]])
         waiting = rows[self.is_waiting[rows]]
         if at_once or len(waiting) == len(rows) or self.lengths[waiting].sum() >= ENOUGH:
             self._encode(waiting)
 
     def ready(self, rows: IntArray) -> IntArray:
-        """Those of these rows that do not wait for an encoding."""
+        """The rows among these that do not wait for an encoding."""
         return rows[~self.is_waiting[rows]]
 
     def score(self, rows: IntArray, focus: IntArray, legal: BoolArray) -> Scored:
@@ -182,11 +182,11 @@ class SentenceReencoder:
         return Scored(self.table.encodings, owners, None, scores, self.is_fresh[rows], is_sure)
 
     def postpone(self, rows: IntArray) -> None:
-        """Let these rows wait for an encoding."""
+        """Make these rows wait for an encoding."""
         self.is_waiting[rows] = True
 
     def advance(self, rows: IntArray, focus: IntArray, actions: IntArray, labels: IntArray) -> None:  # noqa: ARG002
-        """Mark the encodings that lack an arc now."""
+        """Mark the encodings that an arc has made stale."""
         self.is_fresh[rows] = False
         if not self.model.config.graph_input:
             return
@@ -218,7 +218,7 @@ class SentenceReencoder:
                     self._mark_fresh(np.array([row]))
 
     def _encode(self, rows: IntArray) -> None:
-        """Encode these rows, as many at a time as the budget allows; with drafts if they leave room for any."""
+        """Encode these rows, as many at a time as the budget allows, and drafts if there is room for them."""
         n_ahead = 0
         if self.decode.reencode == EXACT and self.is_waiting[rows].any():
             n_ahead = self.decode.draft_tokens // int(self.lengths[rows].sum()) - 1

@@ -215,7 +215,7 @@ class _Recorder:
 class _ArcAttention:
     """The attention along the arcs of one sentence.
 
-    Letters in shapes: h heads of the encoder, R rows of its input, n columns of a row.
+    Shapes: h heads of the encoder, R rows of its input, n columns of a row.
     """
 
     def __init__(self, model: ParserModel, features: Features) -> None:
