@@ -1,13 +1,11 @@
 """The settings: one frozen tree that rejects unknown keys. An ablation is a field; a row of the paper is a few of them."""
 
 import math
-from pathlib import Path
 from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from graph2graph.errors import DataError
-from graph2graph.files import read_json
 
 
 class _Frozen(BaseModel):
@@ -139,11 +137,6 @@ class Config(_Frozen):
             return cls.model_validate(values)
         except ValidationError as error:
             raise DataError(f"{source}: {problem(error)}") from error
-
-    @classmethod
-    def read(cls, path: Path) -> Self:
-        """The settings in a JSON file."""
-        return cls.parse(read_json(path), str(path))
 
 
 def problem(error: ValidationError) -> str:

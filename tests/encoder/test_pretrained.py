@@ -16,7 +16,6 @@ import transformers
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from graph2graph.config import Config, EncoderConfig
 from graph2graph.encoder import pretrained
 from graph2graph.encoder.encoder import GraphEncoder
 from graph2graph.encoder.pieces import Pieces
@@ -374,16 +373,6 @@ def test_truncated_safetensors(spoilt: Path, kept: int) -> None:
 
 def test_too_many_layers(bert: Path) -> None:
     assert complaint(lambda: load(bert, layers=4)) == f"{bert}: 4 layers asked for; it has 3"
-
-
-def test_unknown_key_in_our_own_config(tmp_path: Path) -> None:
-    path = tmp_path / "config.json"
-    path.write_text(json.dumps({"model": {"encoder": {"depth": 3}}}))
-    assert complaint(lambda: Config.read(path)) == f"{path}: model.encoder.depth: unknown key"
-    path.write_text(json.dumps({"model": {"encoder": {"width": 25, "heads": 3}}}))
-    assert complaint(lambda: Config.read(path)).startswith(f"{path}: model.encoder: ")
-    with pytest.raises(ValueError, match="multiple of heads"):
-        EncoderConfig(width=25, heads=3)
 
 
 # ---------------------------------------------------------------------- where an encoder is found

@@ -12,7 +12,7 @@ from graph2graph import __version__
 from graph2graph.config import Config
 from graph2graph.errors import DataError
 from graph2graph.parser import migration
-from graph2graph.parser.migration import FORMAT, Change, dump_config, migrated, parse_config
+from graph2graph.parser.migration import FORMAT, FormatChange, dump_config, migrated, parse_config
 
 FORMAT_1 = Path(__file__).parents[1] / "data" / "format1"
 
@@ -41,7 +41,7 @@ def test_settings_that_were_cut_are_dropped() -> None:
 
 
 def test_this_format_does_not_know_settings_that_were_cut(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(migration.CHANGES, 2, Change(cut=("train.colour",)))
+    monkeypatch.setitem(migration.CHANGES, 2, FormatChange(cut=("train.colour",)))
     assert migrated({"train": {"colour": "red", "seed": 1}}, "x") == {"train": {"seed": 1}}
     assert migrated({"format": 2, "train": {"colour": "red"}}, "x") == {"train": {"colour": "red"}}
     with pytest.raises(DataError, match=r"^config\.json: train\.colour: unknown key$"):
@@ -50,8 +50,8 @@ def test_this_format_does_not_know_settings_that_were_cut(monkeypatch: pytest.Mo
 
 def test_renamed_settings_get_their_new_name(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(migration, "FORMAT", 4)
-    monkeypatch.setitem(migration.CHANGES, 3, Change(renamed={"train.colour": "model.encoder.hue"}))
-    monkeypatch.setitem(migration.CHANGES, 4, Change(renamed={"model.encoder.hue": "model.hue"}, cut=("data",)))
+    monkeypatch.setitem(migration.CHANGES, 3, FormatChange(renamed={"train.colour": "model.encoder.hue"}))
+    monkeypatch.setitem(migration.CHANGES, 4, FormatChange(renamed={"model.encoder.hue": "model.hue"}, cut=("data",)))
     old = {"train": {"colour": "red"}, "data": {"tags": "xpos"}}
     assert migrated(old, "x") == {"train": {}, "model": {"encoder": {}, "hue": "red"}}
     assert migrated(old | {"format": 4}, "x") == old

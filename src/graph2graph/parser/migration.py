@@ -18,15 +18,15 @@ FORMAT = 2
 
 
 @dataclass(frozen=True)
-class Change:
+class FormatChange:
     """What a format changed in the one before it; settings are named as in `--set`, like `train.seed`."""
 
     cut: tuple[str, ...] = ()
     renamed: Mapping[str, str] = field(default_factory=dict)
 
 
-CHANGES: dict[int, Change] = {
-    2: Change(cut=("model.encoder.relation_std", "train.explore")),
+CHANGES: dict[int, FormatChange] = {
+    2: FormatChange(cut=("model.encoder.relation_std", "train.explore")),
 }
 
 

@@ -28,7 +28,7 @@ N_LABELS = 5  # of each arc, the most probable
 DIGITS = 6  # of a probability
 
 
-class Word(TypedDict):
+class TraceWord(TypedDict):
     """A word, as in CoNLL-U."""
 
     id: int
@@ -108,7 +108,7 @@ class Trace(TypedDict):
 
     sent_id: str | None
     text: str
-    words: list[Word]
+    words: list[TraceWord]
     heads: list[int]
     deprels: list[str]
     given: list[int]  # words with a given head
@@ -146,7 +146,7 @@ def trace(parser: Parser, sentence: Sentence, *, tags: bool = True, reencode: Re
     }
 
 
-def _word(number: int, row: list[str]) -> Word:
+def _word(number: int, row: list[str]) -> TraceWord:
     return {
         "id": number,
         "form": row[conllu.FORM],
