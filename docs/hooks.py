@@ -1,5 +1,6 @@
-"""Pages of the site that are made from something else: files of the repository's top, the commands, the cards of the models."""
+"""Generated pages of the site: files of the top directory, the command line, models' cards, and code that pages link to."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,7 @@ from mkdocs.structure.pages import Page
 from graph2graph.parser import catalogue
 
 TOP = {"README.md": "index.md"} | {name: name for name in ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")}
+CODE = re.compile(r"\]\((?:\.\./)+((?:src|benchmarks|experiments|tests)/[\w/]+\.py)\)")
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
@@ -19,6 +21,9 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         content = (Path(config.docs_dir).parent / source).read_text(encoding="utf-8").replace("](docs/", "](")
         files.append(File.generated(config, page, content=content))
     files.append(File.generated(config, "cli.md", content=_commands()))
+    for path in sorted({path for file in files.documentation_pages() for path in CODE.findall(file.content_string)}):
+        code = (Path(config.docs_dir).parent / path).read_text(encoding="utf-8")
+        files.append(File.generated(config, f"code/{path}.md", content=f"# {path}\n\n~~~~python\n{code}~~~~\n"))
     return files
 
 
@@ -29,7 +34,9 @@ def _commands() -> str:
 
 
 def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
-    """Put the cards of the shipped models on the page of the models."""
+    """Link to the pages of code, and put the cards of the shipped models on the page of the models."""
+    up = "../" * page.file.src_uri.count("/")
+    markdown = CODE.sub(rf"]({up}code/\1.md)", markdown)
     if page.file.src_uri == "models.md":
         for directory in catalogue.shipped().values():
             card = (directory / "README.md").read_text(encoding="utf-8")
