@@ -26,7 +26,7 @@ LOSS = 0.05  # LAS that may be lost
 
 
 def point(parser: Parser, gold: list[conllu.Sentence], threshold: float) -> dict[str, Any]:
-    """One threshold."""
+    """The figures of one threshold."""
     work, begin = Work(), time.perf_counter()
     parsed = list(parser.parse(gold, reencode=threshold, work=work))
     seconds = time.perf_counter() - begin
@@ -39,7 +39,7 @@ def point(parser: Parser, gold: list[conllu.Sentence], threshold: float) -> dict
 
 
 def draw(points: list[dict[str, Any]], path: Path) -> None:
-    """LAS over the encodings of a sentence and over the speed, each point with its threshold."""
+    """Draw LAS over the encodings of a sentence and over the speed, each point with its threshold."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(9.6, 4.0), layout="constrained")
@@ -49,10 +49,11 @@ def draw(points: list[dict[str, Any]], path: Path) -> None:
         ("encodings", "encodings a sentence", [1, 2, 3, 5, 10]),
         ("words_per_second", "words/s", [100, 200, 500, 1000]),
     )
+    las = [one["las"] for one in points]
     for axes, (key, title, ticks) in zip(panels, sides, strict=True):
-        axes.plot([p[key] for p in points], [p["las"] for p in points], "o-", color="#0072b2")
-        for p in points:
-            axes.annotate(f"{p['threshold']}", (p[key], p["las"]), textcoords="offset points", xytext=(4, -12))
+        axes.plot([one[key] for one in points], las, "o-", color="#0072b2")
+        for one in points:
+            axes.annotate(f"{one['threshold']}", (one[key], one["las"]), textcoords="offset points", xytext=(4, -12))
         axes.axhline(exact - LOSS, color="#767676", linestyle="--", linewidth=1, label=f"exact less {LOSS}")
         axes.set_xscale("log")
         axes.minorticks_off()
@@ -65,7 +66,7 @@ def draw(points: list[dict[str, Any]], path: Path) -> None:
 
 
 def main() -> None:
-    """The command."""
+    """Measure the thresholds one after the other."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("file", type=Path)
     parser.add_argument("--model", default="en")

@@ -1,10 +1,11 @@
-"""What `g2g serve` does under load, against `g2g parse` on the same file in the same run.
+"""The speed of `g2g serve` under load, against `g2g parse` on the same file in the same run.
 
     python benchmarks/serve.py FILE [--model en] [--clients 32] [--seconds 60] [--sentences 1] [--threads 2] [--json]
 
 A server is started on a free port of this machine. Clients, all in one process, send sentences of the CoNLL-U file, one
-request after another: as CoNLL-U to be parsed, and (if the model can) as plain text to be split, tagged and parsed. `g2g parse`
-is timed before and after, from its first read to its last write, without the time to load the model. All share the cores.
+request after another: as CoNLL-U to be parsed, and (if the model can) as plain text to be split, tagged and parsed. What
+`g2g parse` does is timed before and after, from its first read to its last write, without loading the model. All share the
+cores.
 """
 
 import argparse
@@ -23,6 +24,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
+from graph2graph import markdown
+from graph2graph.reproduce.jobs import Job, results_of
+
 WORD = re.compile(rb'(?:\\n|")\d+\\t')  # the beginning of a word's line in the JSON of an answer
 WARM_UP = 2.0  # seconds that do not count
 FORM = "application/x-www-form-urlencoded"
@@ -30,8 +34,8 @@ HEAD = f"POST /process HTTP/1.1\r\nHost: localhost\r\nContent-Type: {FORM}\r\nCo
 
 
 @dataclass
-class Seen:
-    """What the clients saw."""
+class Answers:
+    """The answers that the clients got."""
 
     seconds: list[float] = field(default_factory=list)  # of the requests that were answered with trees
     statuses: Counter[str] = field(default_factory=Counter)
@@ -58,7 +62,7 @@ def requests_of(sentences: list[Any], kind: str, together: int) -> list[bytes]:
     return requests
 
 
-async def client(port: int, requests: Any, seen: Seen, begin: float, end: float) -> None:
+async def client(port: int, requests: Any, answers: Answers, begin: float, end: float) -> None:
     """One client: it sends a request, waits for the answer, and sends the next."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     while (sent := time.perf_counter()) < end:
@@ -72,20 +76,20 @@ async def client(port: int, requests: Any, seen: Seen, begin: float, end: float)
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
         done = time.perf_counter()
         if begin <= done <= end:
-            seen.statuses[status] += 1
+            answers.statuses[status] += 1
             if status == "200":
-                seen.seconds.append(done - sent)
-                seen.n_words += len(WORD.findall(body))
+                answers.seconds.append(done - sent)
+                answers.n_words += len(WORD.findall(body))
         if status == "429":
             await asyncio.sleep(0.5)
     writer.close()
 
 
-async def load(port: int, requests: list[bytes], given: argparse.Namespace) -> Seen:
-    seen, shared = Seen(), cycle(requests)
+async def load(port: int, requests: list[bytes], given: argparse.Namespace) -> Answers:
+    answers, shared = Answers(), cycle(requests)
     begin = time.perf_counter() + WARM_UP
-    await asyncio.gather(*(client(port, shared, seen, begin, begin + given.seconds) for _ in range(given.clients)))
-    return seen
+    await asyncio.gather(*(client(port, shared, answers, begin, begin + given.seconds) for _ in range(given.clients)))
+    return answers
 
 
 def served(given: argparse.Namespace, kind: str) -> dict[str, Any] | None:
@@ -105,56 +109,71 @@ def served(given: argparse.Namespace, kind: str) -> dict[str, Any] | None:
             components = next(iter(json.load(answer)["models"].values()))
         if kind == "text" and "tokenizer" not in components:
             return None
-        seen = asyncio.run(load(port, requests_of(sentences_of(given.file), kind, given.sentences), given))
+        answers = asyncio.run(load(port, requests_of(sentences_of(given.file), kind, given.sentences), given))
         with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics") as answer:
             metrics = dict(line.rsplit(" ", 1) for line in answer.read().decode().splitlines() if line[0] != "#")
     finally:
         server.send_signal(signal.SIGTERM)
         server.communicate()
-    return report(seen, metrics, given.seconds)
+    return report(answers, metrics, given.seconds)
 
 
-def report(seen: Seen, metrics: dict[str, str], seconds: float) -> dict[str, Any]:
-    ordered = sorted(seen.seconds) or [float("nan")]
+def report(answers: Answers, metrics: dict[str, str], seconds: float) -> dict[str, Any]:
+    ordered = sorted(answers.seconds) or [float("nan")]
     n_batches = float(metrics.get("g2g_batch_words_count", 0)) or 1
     return {
-        "words_per_second": seen.n_words / seconds,
-        "requests_per_second": len(seen.seconds) / seconds,
+        "words_per_second": answers.n_words / seconds,
+        "requests_per_second": len(answers.seconds) / seconds,
         "p50_ms": 1000 * ordered[len(ordered) // 2],
         "p99_ms": 1000 * ordered[min(len(ordered) - 1, len(ordered) * 99 // 100)],
-        "statuses": dict(seen.statuses),
+        "statuses": dict(answers.statuses),
         "requests_per_batch": float(metrics.get("g2g_batch_requests_sum", 0)) / n_batches,
         "words_per_batch": float(metrics.get("g2g_batch_words_sum", 0)) / n_batches,
     }
 
 
-def parse_once(given: argparse.Namespace) -> dict[str, float]:
-    """What `g2g parse` does, in this process."""
+def parse_speed(kind: str, model: str, file: Path, threads: int) -> float:
+    """Words a second of what `g2g parse` does, in this process."""
     import torch
 
     from graph2graph.parser.pipeline import Pipeline
     from graph2graph.treebank import conllu
 
-    torch.set_num_threads(given.threads)
-    pipeline = Pipeline.load(given.model)
-    texts = "\n".join(sentence.text for sentence in sentences_of(given.file)) if given.only == "text" else ""
+    torch.set_num_threads(threads)
+    pipeline = Pipeline.load(model)
+    texts = "\n".join(sentence.text for sentence in sentences_of(file)) if kind == "text" else ""
     begin, n_words, out = time.perf_counter(), 0, io.StringIO()
-    read = pipeline.text_model.sentences(texts) if texts else conllu.read(given.file, check="columns")
+    read = pipeline.text_model.sentences(texts) if texts else conllu.read(file, check="columns")
     for sentence in pipeline.parse(read):
         n_words += len(sentence)
         out.writelines(sentence.lines)
-    return {"words_per_second": n_words / (time.perf_counter() - begin)}
+    return n_words / (time.perf_counter() - begin)
 
 
-def parsed(kind: str) -> float:
+def parsed(kind: str, given: argparse.Namespace) -> float:
     """Words a second of `g2g parse`, in a process of its own."""
-    command = [sys.executable, __file__, *sys.argv[1:], "--only", kind]
-    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
-    return float(json.loads(done.stdout)["words_per_second"])
+    job = Job(kind, parse_speed, (kind, given.model, given.file, given.threads), threads=given.threads)
+    [(_, speed)] = results_of([job], workers=1)
+    return speed
 
 
-def main() -> None:
-    """The command."""
+def measure(given: argparse.Namespace) -> dict[str, dict[str, Any]]:
+    """The figures of each kind of request that the model can answer."""
+    results = {}
+    for kind in given.kinds:
+        before = parsed(kind, given) if kind == "conllu" else None
+        if (found := served(given, kind)) is None:
+            print(f"{given.model} cannot parse raw text: g2g train-text makes what is missing", file=sys.stderr)
+            continue
+        after = parsed(kind, given)
+        found["parse_words_per_second"] = after if before is None else (before + after) / 2
+        found["share_of_parse"] = found["words_per_second"] / found["parse_words_per_second"]
+        results[kind] = found
+    return results
+
+
+def arguments() -> argparse.Namespace:
+    """The command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("file", type=Path)
     parser.add_argument("--model", default="en")
@@ -164,33 +183,26 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--kinds", nargs="+", choices=["conllu", "text"], default=["conllu", "text"])
     parser.add_argument("--json", action="store_true")
-    parser.add_argument("--only", help=argparse.SUPPRESS)
-    given = parser.parse_args()
-    if given.only:
-        print(json.dumps(parse_once(given)))
-        return
-    results = {}
-    for kind in given.kinds:
-        before = parsed(kind) if kind == "conllu" else None
-        if (found := served(given, kind)) is None:
-            print(f"{given.model} cannot parse raw text: g2g train-text makes what is missing", file=sys.stderr)
-            continue
-        after = parsed(kind)
-        found["parse_words_per_second"] = after if before is None else (before + after) / 2
-        found["share_of_parse"] = found["words_per_second"] / found["parse_words_per_second"]
-        results[kind] = found
+    return parser.parse_args()
+
+
+def main() -> None:
+    """Measure and print a row for each kind of request."""
+    given = arguments()
+    results = measure(given)
     if given.json:
         print(json.dumps(results, indent=1))
         return
-    print(
-        f"{'sent as':8} {'words/s':>8} {'g2g parse':>9} {'share':>6} {'p50 ms':>7} {'p99 ms':>7} {'in a batch':>10}  answers"
-    )
+    rows = []
     for kind, row in results.items():
+        speeds = [f"{row[key]:,.0f}" for key in ("words_per_second", "parse_words_per_second")]
+        times = [f"{row[key]:,.0f}" for key in ("p50_ms", "p99_ms")]
         answers = ", ".join(f"{status}: {count}" for status, count in sorted(row["statuses"].items()))
-        print(
-            f"{kind:8} {row['words_per_second']:8,.0f} {row['parse_words_per_second']:9,.0f} {row['share_of_parse']:6.2f} "
-            f"{row['p50_ms']:7,.0f} {row['p99_ms']:7,.0f} {row['requests_per_batch']:10.1f}  {answers}"
+        rows.append(
+            [kind, *speeds, f"{row['share_of_parse']:.2f}", *times, f"{row['requests_per_batch']:.1f}", answers]
         )
+    header = ["sent as", "words/s", "g2g parse", "share", "p50 ms", "p99 ms", "in a batch", "answers"]
+    print(markdown.table(header, rows), end="")
 
 
 if __name__ == "__main__":
