@@ -1,4 +1,4 @@
-"""The settings: one frozen tree that rejects unknown keys. An ablation is a field; a row of the paper is a few of them."""
+"""All settings: one frozen tree that rejects unknown keys. An ablation is a field; a variant (variants.py) sets a few."""
 
 import math
 from typing import Any, Literal, Self
@@ -20,11 +20,11 @@ class EncoderConfig(_Frozen):
     layers: int = Field(6, ge=1)
     heads: int = Field(12, ge=1)
     inner_width: int = Field(3072, ge=1)  # of the feed-forward layers
-    embedding_width: int | None = None  # of the input embeddings, where it is not `width` (ELECTRA)
-    max_positions: int = Field(512, ge=8)  # how long an input may be
+    embedding_width: int | None = None  # of the input embeddings; default: `width` (ELECTRA has another)
+    max_positions: int = Field(512, ge=8)  # the longest input
     n_segments: int = Field(2, ge=0)
-    relations: int = Field(0, ge=0)  # k of Eq. 3 and 4, "none" included; 0 takes no graph
-    position_buckets: int = Field(0, ge=0)  # of a relative-position bias shared by all layers (MPNet)
+    relations: int = Field(0, ge=0)  # k of Eq. 3 and 4, counting "none"; 0: no graph input
+    position_buckets: int = Field(0, ge=0)  # of a relative-position bias that all layers share (MPNet); 0: no bias
     layer_norm_eps: float = 1e-12
     activation: Literal["gelu", "gelu_new", "relu"] = "gelu"
     dropout: float = Field(0.1, ge=0, lt=1)
@@ -43,18 +43,17 @@ class EncoderConfig(_Frozen):
 
 
 class ModelConfig(_Frozen):
-    """Which parts the parser has, and their sizes; the defaults are the paper's."""
+    """The parts of a parser and their sizes; the defaults are the paper's."""
 
     input: Literal["state", "sentence"] = "sentence"
-    graph_input: bool = True  # the partial tree goes into the attention
-    output: Literal["tokens", "cls"] = "tokens"  # what the classifiers see: the words in question, or CLS
+    graph_input: bool = True  # the partial tree is input to the attention
+    output: Literal["tokens", "cls"] = "tokens"  # the classifiers read the vectors of the focus words, or that of CLS
     composition: bool = False
-    composition_skip: bool = True
+    composition_skip: bool = True  # the "+ ψ" of Eq. 11
     history: bool = False
-    separate_positions: bool = False  # positions counted in each segment anew
-    labelled_relations: bool = False  # k = 2 · labels + 3 instead of the paper's 3
-    # The tags are predicted too, from sentences that are seen without them; by CLS those of s2, s1 and b1, from any, so that
-    # it learns where to look
+    separate_positions: bool = False  # positions start again in each segment
+    labelled_relations: bool = False  # k = 2 · labels + 3 relations, instead of the paper's 3
+    # Predict tags as well: of every word, in sentences whose tags are hidden; with CLS, those of s2, s1 and b1 in every state
     tagger: bool = False
     exist_hidden: int = Field(500, ge=1)
     relation_hidden: int = Field(100, ge=1)
@@ -66,60 +65,67 @@ class ModelConfig(_Frozen):
 
 
 class DataConfig(_Frozen):
-    """What is read from the treebank."""
+    """How a treebank is read."""
 
     tags: Literal["upos", "xpos", "none"] = "upos"
-    swap: Literal["eager", "lazy"] = "eager"
-    max_pieces: int = Field(32, ge=1)  # of one word; what is longer is cut
+    swap: Literal["eager", "lazy"] = "eager"  # when the oracle swaps
+    max_pieces: int = Field(32, ge=1)  # of a word; the rest is cut off
 
 
 class TrainConfig(_Frozen):
     """How a model is trained; the defaults suit a small pretrained encoder."""
 
-    epochs: int = Field(10, ge=1)  # a time limit plans the number of steps instead
-    batch_pieces: int = Field(1500, ge=1)  # encoded in one step
-    batch_sentences: int = Field(0, ge=0)  # if set, a batch is so many sentences, however many pieces they encode
-    states: int = Field(4, ge=0)  # encoded for each sentence of a graph or state model; 0 is all, the paper's way
-    empty_share: float = Field(0.3, ge=0, le=1)  # with one state a sentence: how often it is that of the empty graph
-    empty_epochs: int = Field(0, ge=0)  # at first, in which a graph model of sentences sees the empty graph only
-    # of a decision, for each arc that the graph it is taken on lacks; in a state model, for each transition since
+    epochs: int = Field(10, ge=1)  # ignored if there is a time limit
+    patience: int = Field(3, ge=0)  # epochs without a better score before a run stops early; 0: never
+    seed: int = 1
+    # The encoder's; weights, classifiers, losses and moments are always fp32
+    precision: Literal["fp32", "bf16"] = "fp32"
+
+    # Batches, and what is sampled from each sentence
+    batch_pieces: int = Field(1500, ge=1)  # pieces encoded in a step
+    batch_sentences: int = Field(0, ge=0)  # if not 0, sentences in a batch, instead of batch_pieces
+    states: int = Field(4, ge=0)  # states encoded per sentence, in graph and state models; 0: all, as in the paper
+    empty_share: float = Field(0.3, ge=0, le=1)  # if states = 1: how often it is the empty graph
+    empty_epochs: int = Field(0, ge=0)  # epochs at the start in which SentTr+G2GTr sees only empty graphs
+    tag_dropout: float = Field(0.2, ge=0, le=1)  # share of sentences whose tags are hidden
+    word_dropout: float = Field(0.0, ge=0, lt=1)  # share of words replaced by the mask
+
+    # The loss. A decision is weighted by this number to the power of the arcs that its graph lacks; in a state model, of the
+    # transitions that the encoded state lacks. 0: an encoded state supervises its own decision only, as in the paper
     stale_weight: float = Field(0.7, ge=0, le=1)
     empty_stale_weight: float = Field(1.0, ge=0, le=1)  # the same for the empty graph
+    tag_loss: float = Field(0.2, ge=0)  # weight of the tagger's loss
+
+    # Learning rates and AdamW
     learning_rate: float = Field(3e-4, gt=0)  # of pretrained parameters
-    new_learning_rate: float = Field(2e-3, gt=0)  # of what is put on a pretrained encoder
-    graph_learning_rate: float | None = Field(
-        None, gt=0
-    )  # of relation tables and label embeddings; default: as all new ones
-    scratch_learning_rate: float = Field(5e-4, gt=0)  # of everything, where the encoder is not pretrained
-    composition_learning_rate: float = Field(1e-4, gt=0)  # of composition, which is applied over and over
-    one_optimiser: bool = False  # the same rate, `learning_rate`, for all
+    new_learning_rate: float = Field(2e-3, gt=0)  # of new parameters beside a pretrained encoder
+    scratch_learning_rate: float = Field(5e-4, gt=0)  # of all parameters, without a pretrained encoder
+    composition_learning_rate: float = Field(1e-4, gt=0)
+    graph_learning_rate: float | None = Field(None, gt=0)  # of relation tables and label embeddings; default: no other
+    one_optimiser: bool = False  # `learning_rate` for all parameters
     warmup: float = Field(0.05, ge=0, lt=1)  # share of the steps
     weight_decay: float = Field(0.01, ge=0)
     adam_betas: tuple[float, float] = (0.9, 0.999)
     adam_epsilon: float = Field(1e-6, gt=0)
-    clip: float = Field(1.0, gt=0)  # of the global norm of the gradient
-    tag_dropout: float = Field(0.2, ge=0, le=1)  # share of sentences that are seen without tags
-    word_dropout: float = Field(0.0, ge=0, lt=1)  # share of words that are hidden behind the mask
-    tag_loss: float = Field(0.2, ge=0)  # weight of the tagger's loss
-    patience: int = Field(3, ge=0)  # epochs without a better score before stopping early; 0 never stops
-    eval_sentences: int = Field(0, ge=0)  # of the development set, after each epoch; 0 is all
-    checkpoint_minutes: float = Field(10, ge=0)
-    checkpoint_steps: int = Field(0, ge=0)  # if set, checkpoints come after so many steps instead
-    seed: int = 1
-    precision: Literal["fp32", "bf16"] = (
-        "fp32"  # of the encoder; weights, classifiers, losses and moments are fp32 in any case
-    )
+    clip: float = Field(1.0, gt=0)  # largest norm of the whole gradient
+
+    # Scoring, checkpoints, logs
+    eval_sentences: int = Field(0, ge=0)  # of the development set, scored after each epoch; 0: all
+    checkpoint_minutes: float = Field(10, ge=0)  # between two checkpoints
+    checkpoint_steps: int = Field(0, ge=0)  # if not 0, steps between two checkpoints, instead of checkpoint_minutes
     tensorboard: bool = False
 
 
 class DecodeConfig(_Frozen):
-    """How a parser decodes unless told otherwise."""
+    """How a model decodes unless the user chooses otherwise."""
 
-    batch_tokens: int = Field(4096, ge=1)  # pieces encoded at once, padding counted
-    draft_tokens: int = Field(192, ge=0)  # exact decoding encodes graphs that may come along, up to so many pieces
-    reencode: float = Field(math.inf, ge=0)  # encode again when the best action is less probable; inf: always, exactly
-    adaptive: float = Field(0.9, ge=0)  # the number that `adaptive` stands for
-    predicted_tags: bool = True  # whether the parser sees the tags that its text model gives to raw text
+    batch_tokens: int = Field(4096, ge=1)  # pieces encoded at once, padding included
+    draft_tokens: int = Field(192, ge=0)  # pieces of likely graphs that exact decoding encodes in advance
+    reencode: float = Field(
+        math.inf, ge=0
+    )  # re-encode if the best action is less probable; inf: always, exact decoding
+    adaptive: float = Field(0.9, ge=0)  # the threshold that `adaptive` stands for
+    predicted_tags: bool = True  # in raw text, the parser sees the tags of the text model
 
 
 class Config(_Frozen):
@@ -132,7 +138,7 @@ class Config(_Frozen):
 
     @classmethod
     def parse(cls, values: dict[str, Any], source: str) -> Self:
-        """The settings from plain values; what is wrong is said in one line, with the key."""
+        """The settings from plain values; an error names the key. `source` is the file or option they come from."""
         try:
             return cls.model_validate(values)
         except ValidationError as error:
@@ -140,7 +146,7 @@ class Config(_Frozen):
 
 
 def problem(error: ValidationError) -> str:
-    """The first thing that is wrong with settings, in one line: key and reason."""
+    """The first error in settings, in one line: the key and the reason."""
     first = error.errors()[0]
     key = ".".join(str(part) for part in first["loc"])
     message = "unknown key" if first["type"] == "extra_forbidden" else first["msg"]
