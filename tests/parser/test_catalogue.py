@@ -10,18 +10,27 @@ from graph2graph.parser import catalogue
 from graph2graph.parser.catalogue import download
 
 
-def test_names(toy_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    """A directory that looks like a model."""
+    directory = tmp_path / "model"
+    directory.mkdir()
+    (directory / "config.json").write_text("{}")
+    return directory
+
+
+def test_names(model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("G2G_HOME", str(tmp_path))
     for folder in ("a--toy", "b--toy", "b--other", "c--xx", ".d--part"):
-        shutil.copytree(toy_model, tmp_path / "models" / folder)
+        shutil.copytree(model, tmp_path / "models" / folder)
     assert list(catalogue.downloaded()) == ["a/toy", "b/other", "b/toy", "c/xx"]
     assert catalogue.find("b/toy").name == "b--toy"
     assert catalogue.find("other").name == "b--other"
     with pytest.raises(DataError, match="which one, a/toy or b/toy"):
         catalogue.find("toy")
-    monkeypatch.setattr(catalogue, "shipped", lambda: {"xx": toy_model})
-    assert catalogue.find("xx") == toy_model  # what is shipped goes first
-    assert download("xx", offline=True) == toy_model
+    monkeypatch.setattr(catalogue, "shipped", lambda: {"xx": model})
+    assert catalogue.find("xx") == model  # what is shipped goes first
+    assert download("xx", offline=True) == model
     monkeypatch.delenv("G2G_HOME")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     assert catalogue.home() == tmp_path / "cache" / "graph2graph"

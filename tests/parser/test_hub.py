@@ -266,6 +266,7 @@ def test_offline(g2g: Run, hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
     assert g2g("download", "owner/toy", "--offline").code == 0
 
 
+@pytest.mark.slow
 def test_without_the_hubs_library_it_is_said(tmp_path: Path) -> None:
     code = (
         "import sys; sys.modules['huggingface_hub'] = None\n"

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 from itertools import count, islice, pairwise
+from types import SimpleNamespace
 from typing import Any, cast
-from unittest import mock
 
 import pytest
 from hypothesis import given
@@ -31,7 +31,7 @@ def parse(stream: Iterator[int], state: Windows) -> Iterator[int]:
     """Send numbers through the windows as if they were sentences; the result of n is -n."""
 
     def featurize(number: Sentence) -> Features:
-        return cast(Any, mock.Mock(n_pieces=1 + hash(number) % 7))
+        return cast(Any, SimpleNamespace(n_pieces=1 + hash(number) % 7))
 
     return state.decode(cast(Any, stream), featurize, lambda batch, _: [-n for n in cast(Any, batch)], batch_pieces=20)
 
