@@ -13,6 +13,14 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from graph2graph.cli import main
+from server_tools import (  # noqa: F401 - fixtures
+    busy,
+    limited,
+    served_directory,
+    served_models,
+    served_pipeline,
+    url,
+)
 from toy_table import make_clone
 
 if TYPE_CHECKING:

@@ -60,6 +60,7 @@ def test_the_entry_point() -> None:
     assert spacy.blank("de").has_factory("g2g_parser")
 
 
+@pytest.mark.slow
 def test_same_trees_as_our_parser(toy_model: Path) -> None:
     nlp, parser = make(toy_model), Parser.load(toy_model)
     doc, sentences = gold_doc(nlp.vocab)
@@ -125,6 +126,7 @@ def test_given_sentences_of_white_space(toy_model: Path) -> None:
     assert (doc[3].head.i, doc[3].dep_) == (4, "dep")  # leading white space depends on the first word
 
 
+@pytest.mark.slow
 def test_pipe_in_batches(toy_model: Path) -> None:
     nlp = make(toy_model)
     texts = [TEXT, "", "Yes", " ", "Hey There. Yes", "🐕 ."] * 5
@@ -135,6 +137,7 @@ def test_pipe_in_batches(toy_model: Path) -> None:
     assert [arcs(doc) for doc in few.pipe(iter(texts))] == one_by_one
 
 
+@pytest.mark.slow
 def test_saved_and_loaded(toy_model: Path, tmp_path: Path) -> None:
     gone = tmp_path / "model"
     shutil.copytree(toy_model, gone)

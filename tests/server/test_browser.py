@@ -35,6 +35,7 @@ PATIENCE = 120_000  # milliseconds: a busy machine is no failure
 EXAMPLE = "A hearing is scheduled on the issue today."
 
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium here"),
 ]
 
