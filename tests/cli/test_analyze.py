@@ -60,7 +60,7 @@ def test_files_that_do_not_fit_are_refused(g2g: Callable[..., Result], system: P
     conllu.write(gold[:-1], short)
     other.write_text(TOY.read_text().replace("\tThere\t", "\tHere\t"))
     conllu.write([gold[0].with_tree([None] * len(gold[0]), ["_"] * len(gold[0])), *gold[1:]], unparsed)
-    for file, message in ((short, "sentences"), (other, "other words"), (unparsed, "without a head")):
+    for file, message in ((short, "sentences: 7 in"), (other, "is 'Here'"), (unparsed, "word 1 has no head")):
         done = g2g("analyze", TOY, file, "-o", tmp_path / "out")
         assert done.code == 1
         assert message in done.err

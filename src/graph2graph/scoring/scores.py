@@ -19,10 +19,9 @@ A sentence of left-out words only is right. A share of nothing is 0, as in the o
 """
 
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from itertools import zip_longest
 from typing import Literal
 
 from graph2graph.scoring.alignment import (
@@ -31,10 +30,9 @@ from graph2graph.scoring.alignment import (
     SpanWord,
     align,
     check_characters,
-    check_complete,
-    without_spaces,
 )
-from graph2graph.treebank.conllu import DEPREL, FORM, LEMMA, UPOS, XPOS, LocatedSentence, Sentence, located
+from graph2graph.scoring.pairing import paired
+from graph2graph.treebank.conllu import DEPREL, FORM, LEMMA, UPOS, XPOS, Sentence
 
 Punct = Literal["include", "unicode", "ptb"]
 
@@ -50,6 +48,7 @@ CONTENT_DEPRELS = frozenset(
     )
 )
 
+ALIGN_HINT = " (--align scores files with other words and sentence ends)"
 _UNALIGNED = -2
 _COLUMNS = {"UPOS": UPOS, "XPOS": XPOS, "Lemmas": LEMMA}
 
@@ -138,7 +137,9 @@ def score(
         50.0
     """
     tally = _Tally(punct)
-    for gold_sentence, predicted_sentence in _paired(gold, predicted, punct=punct, names=names):
+    for gold_sentence, predicted_sentence in paired(
+        gold, predicted, names=names, needs_xpos=punct == "ptb", hint=ALIGN_HINT
+    ):
         tally.several_roots += predicted_sentence.heads.count(0) > 1
         heads_right = labels_right = True
         for row, other_row, head, other_head in zip(
@@ -306,40 +307,3 @@ def _is_left_out(row: Sequence[str], punct: Punct) -> bool:
 @lru_cache(maxsize=65536)
 def _is_unicode_punctuation(form: str) -> bool:
     return all(unicodedata.category(character).startswith("P") for character in form)
-
-
-def _paired(
-    gold: Iterable[Sentence], predicted: Iterable[Sentence], *, punct: Punct, names: tuple[str, str]
-) -> Iterator[tuple[Sentence, Sentence]]:
-    """Gold and predicted sentences in pairs, checked to have the same words and a head for each."""
-    golds, predictions = located(gold, names[0]), located(predicted, names[1])
-    for number, (one, other) in enumerate(zip_longest(golds, predictions), 1):
-        if one is None or other is None:
-            left_over = one or other
-            assert left_over is not None
-            n_gold = number - (one is None) + sum(1 for _ in golds)
-            n_predicted = number - (other is None) + sum(1 for _ in predictions)
-            counts = f"sentences: {n_gold} in {names[0]}, {n_predicted} in {names[1]}"
-            raise left_over.error(0, f"{counts}; this one is left over (--align scores files with other sentence ends)")
-        check_complete(one, needs_xpos=punct == "ptb")
-        _check_same_words(one, other)
-        other.check_parsed()
-        yield one.sentence, other.sentence
-
-
-def _check_same_words(gold: LocatedSentence, predicted: LocatedSentence) -> None:
-    """Raise an error that names the first word that differs, if one does."""
-    forms, others = gold.sentence.forms, predicted.sentence.forms
-    if forms == others:
-        return
-    hint = "(--align scores files with other words)"
-    for word, (form, other) in enumerate(zip(forms, others)):
-        if without_spaces(form) != without_spaces(other):
-            there = f"{gold.source}:{gold.line(word)}"
-            raise predicted.error(word, f"word {word + 1} is {other!r}, in {there} it is {form!r} {hint}")
-    if len(forms) != len(others):
-        longer, shorter = (gold, predicted) if len(forms) > len(others) else (predicted, gold)
-        word = len(shorter.sentence)
-        there = f"{shorter.source}:{shorter.line(word - 1)}"
-        found = longer.sentence.forms[word]
-        raise longer.error(word, f"word {word + 1} is {found!r}, in {there} the sentence ends before it {hint}")

@@ -1,0 +1,51 @@
+"""Pairs of gold and predicted sentences that must have the same words."""
+
+from collections.abc import Iterable, Iterator
+from itertools import zip_longest
+
+from graph2graph.scoring.alignment import check_complete, without_spaces
+from graph2graph.treebank.conllu import LocatedSentence, Sentence, located
+
+
+def paired(
+    gold: Iterable[Sentence],
+    predicted: Iterable[Sentence],
+    *,
+    names: tuple[str, str],
+    needs_xpos: bool = False,
+    hint: str = "",
+) -> Iterator[tuple[Sentence, Sentence]]:
+    """Gold and predicted sentences in pairs, checked to have the same words and a head for each.
+
+    Errors call the two files by `names` and end with `hint`, a way out. With `needs_xpos` gold words need a Penn tag.
+    """
+    golds, predictions = located(gold, names[0]), located(predicted, names[1])
+    for number, (one, other) in enumerate(zip_longest(golds, predictions), 1):
+        if one is None or other is None:
+            left_over = one or other
+            assert left_over is not None
+            n_gold = number - (one is None) + sum(1 for _ in golds)
+            n_predicted = number - (other is None) + sum(1 for _ in predictions)
+            counts = f"sentences: {n_gold} in {names[0]}, {n_predicted} in {names[1]}"
+            raise left_over.error(0, f"{counts}; this one is left over{hint}")
+        check_complete(one, needs_xpos=needs_xpos)
+        _check_same_words(one, other, hint)
+        other.check_parsed()
+        yield one.sentence, other.sentence
+
+
+def _check_same_words(gold: LocatedSentence, predicted: LocatedSentence, hint: str) -> None:
+    """Raise an error that names the first word that differs, if one does."""
+    forms, others = gold.sentence.forms, predicted.sentence.forms
+    if forms == others:
+        return
+    for word, (form, other) in enumerate(zip(forms, others)):
+        if without_spaces(form) != without_spaces(other):
+            there = f"{gold.source}:{gold.line(word)}"
+            raise predicted.error(word, f"word {word + 1} is {other!r}, in {there} it is {form!r}{hint}")
+    if len(forms) != len(others):
+        longer, shorter = (gold, predicted) if len(forms) > len(others) else (predicted, gold)
+        word = len(shorter.sentence)
+        there = f"{shorter.source}:{shorter.line(word - 1)}"
+        found = longer.sentence.forms[word]
+        raise longer.error(word, f"word {word + 1} is {found!r}, in {there} the sentence ends before it{hint}")
