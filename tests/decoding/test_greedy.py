@@ -66,7 +66,7 @@ def test_probabilities_are_those_of_the_decisions(any_parser: Parser, toy: list[
             assert probabilities.sum() == pytest.approx(1)
             assert probabilities.argmax() == action
             s2, s1, _ = decided.focus[0].tolist()
-            if action in (Action.LEFT_ARC, Action.RIGHT_ARC):
+            if Action(action).is_arc:
                 expected[s2 if action == Action.LEFT_ARC else s1] = (probabilities.max(), decided.label_p[0])
             else:
                 assert decided.label_p[0] == 0

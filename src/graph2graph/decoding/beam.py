@@ -21,7 +21,7 @@ from graph2graph.decoding.reencoding import Reencoder, Scored, reencoder_of
 from graph2graph.models.features import Features
 from graph2graph.models.parser_model import ParserModel
 from graph2graph.transition.state import Action
-from graph2graph.transition.states import States, is_arc
+from graph2graph.transition.states import States
 
 N_LABELS = 3  # tried for each arc
 DONE = -1  # in place of an action: the hypothesis is complete
@@ -114,7 +114,7 @@ def _expand(kept: _Beam, reencoder: Reencoder) -> _Candidates:
         is_greedy = kept.is_greedy[parents] & (best[decisions] == action)
         actions = np.full(len(decisions), int(action))
         one = _Candidates(parents, actions, np.zeros_like(decisions), scores, is_greedy)
-        parts += _with_labels(one, scored, decisions, focus, reencoder.model) if is_arc(actions).any() else [one]
+        parts += _with_labels(one, scored, decisions, focus, reencoder.model) if action.is_arc else [one]
     return _Candidates(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
 
 

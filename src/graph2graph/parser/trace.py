@@ -194,7 +194,7 @@ class _Recorder:
 
     def _choice(self, action: Action, scored: Scored, decided: Decisions) -> Choice:
         labels: list[Label] = []
-        if action in (Action.LEFT_ARC, Action.RIGHT_ARC):
+        if action.is_arc:
             is_right = torch.tensor([action == Action.RIGHT_ARC], device=self.model.device)
             scores = scored.label_scores(self.model, np.arange(1), decided.focus, is_right)[0]
             best = scores.softmax(dim=0).topk(min(N_LABELS, len(scores)))

@@ -42,6 +42,11 @@ class Action(IntEnum):
     SWAP = 3
 
     @property
+    def is_arc(self) -> bool:
+        """Whether the action adds an arc."""
+        return self in (Action.LEFT_ARC, Action.RIGHT_ARC)
+
+    @property
     def title(self) -> str:
         """The name as the paper writes it."""
         return self.name.replace("_", "-")
