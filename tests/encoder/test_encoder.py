@@ -59,6 +59,7 @@ def test_wanted_tokens_come_out_as_among_all() -> None:
         close(some[name], expected)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_buckets", [8, 32])
 def test_position_buckets_are_those_of_mpnet(n_buckets: int) -> None:
     from transformers.models.mpnet.modeling_mpnet import MPNetEncoder

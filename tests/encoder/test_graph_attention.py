@@ -98,6 +98,7 @@ def test_without_relations_it_is_plain_bert() -> None:
     close(encoder(tokens, lengths=lengths, graph=nothing), expected, rtol=0, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_gradients_are_the_same_bit_by_bit_every_time() -> None:
     """Also where the pairs are so many that torch would share the work among threads."""
     encoder = small(width=48, heads=12, relations=5, max_positions=64)

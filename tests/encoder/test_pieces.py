@@ -218,6 +218,7 @@ def test_trained_vocabulary_of_almost_nothing() -> None:
     assert len(Pieces.train(WORDS, vocab_size=1)) > 5  # the letters are always there
 
 
+@pytest.mark.slow
 def test_training_is_deterministic() -> None:
     """In another process too, where hash tables have another order."""
     code = "from test_pieces import *\nforms = WORDS * 2 + [word[::-1] for word in WORDS]\n"

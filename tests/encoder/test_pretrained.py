@@ -251,6 +251,7 @@ def test_half_precision_weights_become_floats(bert: Path, spoilt: Path) -> None:
 # ---------------------------------------------------------------------- real encoders
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "layers", "width", "parameters"), [("minilm-l6", 6, 384, 22.6e6), ("mpnet-base", 12, 768, 108.9e6)]
 )
@@ -419,6 +420,7 @@ def test_a_name_on_the_hub(name: str, tmp_path: Path, monkeypatch: pytest.Monkey
     assert asked[2:] == [(name, False)]
 
 
+@pytest.mark.slow
 def test_without_network(tmp_path: Path) -> None:
     code = "import sys; from graph2graph import errors; from graph2graph.encoder import pretrained\n"
     code += "try: pretrained.find(sys.argv[1])\n"

@@ -1,6 +1,5 @@
-"""The composition and the history of the state models, against slow and literal forms of the paper's equations."""
+"""Eq. 11 and 12: composition in training and in decoding is that of the paper's list of cases, written out by position."""
 
-import io
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -11,24 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from graph2graph.config import Config, EncoderConfig, ModelConfig
 from graph2graph.models.composition import Composition
-from graph2graph.models.history import START
-from graph2graph.models.step_state import StepState
-from graph2graph.parser.parser import Parser
-from graph2graph.parser.vocabulary import Vocabulary
-from graph2graph.training.examples import Example, Sample, training_examples
+from graph2graph.training.examples import Sample
 from graph2graph.training.loss import _composed
 from graph2graph.transition.state import Action
-from graph2graph.transition.states import States
-from graph2graph.treebank import conllu
-from graph2graph.variants import VARIANTS
+from state_parsers import CLOSE, decoded, gold, state_parser
 from strategies import trees
 
 pytestmark = pytest.mark.usefixtures("one_thread")
-LABELS = ["det", "nsubj", "obj", "root"]
-FORMS = ["a", "cat", "saw", "the", "dog"]
-CLOSE = {"atol": 1e-9, "rtol": 1e-9}
 
 
 class Slot(NamedTuple):
@@ -83,67 +72,13 @@ def composed(comp: Composition, slot: Slot) -> Slot:
     return slot._replace(c=out)
 
 
-def random_parser(skip: bool) -> Parser:
-    torch.manual_seed(3)
-    sizes = {"width": 8, "heads": 2, "layers": 1, "inner_width": 8, "max_positions": 32}
-    model = ModelConfig(
-        **VARIANTS["state-g2g-c"].model,
-        composition_skip=skip,
-        composition_hidden=11,
-        history_width=6,
-        encoder=EncoderConfig(vocab_size=50, dropout=0.0, attention_dropout=0.0, **sizes),
-    )
-    parser = Parser.create(Config(model=model), Vocabulary(LABELS, ["NOUN", "VERB"], "root"), forms=FORMS)
-    with torch.no_grad():
-        for parameter in parser.model.parameters():
-            torch.nn.init.normal_(parameter, std=0.3)
-    parser.model.double()  # so that rounding does not hide a difference
-    return parser
-
-
-PARSERS = {skip: random_parser(skip) for skip in (True, False)}
-
-
-def gold(parser: Parser, heads: list[int], rng: np.random.Generator) -> Example:
-    """The transitions of a tree whose words, tags and labels are drawn at random."""
-    lines = []
-    for word, head in enumerate(heads, 1):
-        label = "root" if head == 0 else LABELS[rng.integers(len(LABELS) - 1)]
-        tag = ("NOUN", "VERB", "_")[rng.integers(3)]
-        lines.append(f"{word}\t{FORMS[rng.integers(len(FORMS))]}\t_\t{tag}\t_\t_\t{head}\t{label}\t_\t_\n")
-    [sentence] = conllu.read(io.StringIO("".join(lines) + "\n"))
-    [example] = training_examples(parser, [sentence])
-    return example
-
-
-def decoded(parser: Parser, examples: list[Example]) -> tuple[list[list[Tensor]], list[list[Tensor]]]:
-    """The vectors of the nodes, and the history, before each gold step as the decoder comes by them."""
-    step_state = StepState(parser.model, [one.features for one in examples])
-    states = States([one.features.n_words for one in examples])
-    vectors: list[list[Tensor]] = [[] for _ in examples]
-    past: list[list[Tensor]] = [[] for _ in examples]
-    assert step_state.past is not None
-    for step in range(max(one.n_steps for one in examples)):
-        rows = np.array([row for row, one in enumerate(examples) if one.n_steps > step])
-        for row in rows:
-            vectors[row].append(step_state.vectors[row, : examples[row].features.n_words + 1].clone())
-            past[row].append(step_state.past[row].clone())
-        actions = np.array([examples[row].actions[step] for row in rows])
-        labels = np.array(
-            [max(examples[row].labels[step], 0) for row in rows]
-        )  # what SHIFT and SWAP come with is unused
-        focus = np.array([examples[row].focus[step] for row in rows])
-        states.apply(rows, actions, labels)
-        step_state.advance(states, rows, actions, labels, focus)
-    return vectors, past
-
-
+@pytest.mark.slow
 @pytest.mark.parametrize("skip", [True, False], ids=["skip", "no skip"])
 @given(forest=st.lists(trees(max_size=6), min_size=1, max_size=3), seed=st.integers(0, 10**6))
 @settings(max_examples=15)
 @torch.no_grad()
 def test_composition_follows_the_list_of_cases(skip: bool, forest: list[list[int]], seed: int) -> None:
-    parser = PARSERS[skip]
+    parser = state_parser(skip=skip)
     comp = parser.model.composition
     assert comp is not None
     rng = np.random.default_rng(seed)
@@ -173,7 +108,7 @@ def test_composition_follows_the_list_of_cases(skip: bool, forest: list[list[int
 @torch.no_grad()
 def test_deleted_words_keep_their_last_vector() -> None:
     """1 and 3 hang on 2: SHIFT SHIFT LEFT-ARC SHIFT RIGHT-ARC RIGHT-ARC."""
-    parser = PARSERS[True]
+    parser = state_parser(skip=True)
     one = gold(parser, [2, 0, 2], np.random.default_rng(1))
     vectors = parser.model.node_vectors([one.features])
     steps = _composed(parser.model, [Sample(one, np.arange(6))], vectors)
@@ -186,33 +121,3 @@ def test_deleted_words_keep_their_last_vector() -> None:
         [True, False, True, True],  # SHIFT
         [True, False, True, False],  # RIGHT-ARC: 3 is gone
     ]
-
-
-@given(forest=st.lists(trees(max_size=6), min_size=1, max_size=3), seed=st.integers(0, 10**6))
-@settings(max_examples=10)
-@torch.no_grad()
-def test_history_step_by_step_equals_all_at_once(forest: list[list[int]], seed: int) -> None:
-    parser = PARSERS[True]
-    history = parser.model.history
-    assert history is not None
-    rng = np.random.default_rng(seed)
-    examples = [gold(parser, heads, rng) for heads in forest]
-    _, past = decoded(parser, examples)
-    for one, step_by_step in zip(examples, past, strict=True):
-        actions, labels = torch.tensor(one.actions)[None], torch.tensor(one.labels)[None] + 1
-        before = history.before_each(actions, labels)[0]
-        torch.testing.assert_close(torch.stack(step_by_step), before, **CLOSE)
-
-
-@torch.no_grad()
-def test_history_is_an_lstm_over_action_plus_label() -> None:
-    parser = PARSERS[True]
-    history = parser.model.history
-    assert history is not None
-    one = gold(parser, [2, 0, 2], np.random.default_rng(1))
-    inputs = [history.actions.weight[START] + history.labels.weight[0]]
-    for action, label in zip(one.actions, one.labels, strict=True):
-        inputs.append(history.actions.weight[action] + history.labels.weight[1 + label if label >= 0 else 0])
-    wanted, _ = history.lstm(torch.stack(inputs[:-1])[None])
-    before = history.before_each(torch.tensor(one.actions)[None], torch.tensor(one.labels)[None] + 1)
-    torch.testing.assert_close(before, wanted)

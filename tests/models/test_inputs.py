@@ -1,4 +1,4 @@
-"""The worked example of the paper's appendix, "Hey There .", written out by hand for both integrated models.
+"""Algorithms 1 and 2 on the worked example of Appendix C, "Hey There .", written out by hand; Eq. 6, 7 and 9.
 
 What is compared is what really arrives at the encoder: every embedding table is set to unit vectors of its own, so that each
 input vector tells which token, tag and label were added up in it.
@@ -18,13 +18,17 @@ from graph2graph.config import Config, DecodeConfig, EncoderConfig, ModelConfig
 from graph2graph.decoding.greedy import greedy
 from graph2graph.encoder.layout import Graph, Layout
 from graph2graph.encoder.pieces import Pieces
+from graph2graph.models.features import Features
+from graph2graph.models.inputs import node_embeddings, sentence_input_embeddings, state_input_embeddings
 from graph2graph.models.parser_model import ParserModel, encoder_config
+from graph2graph.models.rows import sentence_rows
 from graph2graph.parser.parser import Parser
 from graph2graph.parser.vocabulary import Vocabulary
 from graph2graph.training.examples import Example, Sample, training_examples
 from graph2graph.training.loss import batch_loss
 from graph2graph.training.supervision import supervise
 from graph2graph.transition.state import Action
+from graph2graph.transition.states import States
 from graph2graph.treebank import conllu
 from graph2graph.variants import VARIANTS
 
@@ -425,10 +429,9 @@ def unit_parser(variant: str, sentence: conllu.Sentence, pieces: Sequence[str], 
         root_label=vocabulary.labels.index("root"),
         cls_sep=(pieces.index("[CLS]"), pieces.index("[SEP]")),
     )
-    assert model.labels is not None
     with torch.no_grad():
         begin = 0
-        for table in (model.encoder.words, model.tags, model.labels):
+        for table in filter(None, (model.encoder.words, model.tags, model.labels)):
             table.weight.zero_()
             # index 0 stands for no tag, no label; among the pieces for [PAD]
             for row in range(1, len(table.weight)):
@@ -555,3 +558,49 @@ def test_step_by_step(case: str) -> None:
     after_arcs = [step for step in range(1, gold.n_steps) if gold.labels[step - 1] >= 0]
     read_at = range(gold.n_steps) if variant == "state-g2g" else [0, *after_arcs]
     assert spied(parser, lambda: forced(parser, gold)) == [expected[step] for step in read_at]
+
+
+# ------------------------------------------------------------------------------------------------------- Eq. 6, 7 and 9
+
+
+def hey(variant: str) -> tuple[Parser, Features]:
+    [sentence] = conllu.read(io.StringIO(HEY))
+    parser = unit_parser(variant, sentence, WHOLE)
+    return parser, parser.featurizer(sentence)
+
+
+@torch.no_grad()
+def test_token_embeddings_are_those_of_equation_6() -> None:
+    parser, features = hey("state")
+    words, tags = parser.model.encoder.words.weight, parser.model.tags.weight
+    [nodes] = node_embeddings(parser.model.input_tables, [features])
+    assert torch.equal(nodes[0], parser.model.root)
+    for node in (1, 2, 3):
+        assert torch.equal(nodes[node], words[features.pieces[node]] + tags[features.tags[node]])
+
+
+@torch.no_grad()
+def test_state_inputs_are_those_of_equation_7() -> None:
+    parser, _ = hey("state")
+    encoder, states = parser.model.encoder, States([3])
+    states.apply(np.zeros(1, dtype=np.int64), np.array([Action.SHIFT]))
+    c, rows = torch.randn(1, 4, 32), parser.model.state_rows(states)
+    x = state_input_embeddings(parser.model.input_tables, c, np.zeros(1, dtype=np.int64), rows, None)
+    cls, sep = encoder.words.weight[WHOLE.index("[CLS]")], encoder.words.weight[WHOLE.index("[SEP]")]
+    gamma, beta = encoder.segments.weight, encoder.positions.weight
+    tokens = [(cls, 0), (c[0, 0], 0), (c[0, 1], 0), (sep, 0), (c[0, 2], 1), (c[0, 3], 1)]  # the stack is ROOT Hey
+    for position, (vector, segment) in enumerate(tokens):
+        torch.testing.assert_close(x[position], vector + gamma[segment] + beta[position])
+    assert len(x) == len(tokens)
+
+
+@torch.no_grad()
+def test_sentence_inputs_are_those_of_equation_9() -> None:
+    parser, features = hey("sent")
+    encoder, tags = parser.model.encoder, parser.model.tags.weight
+    x = sentence_input_embeddings(parser.model.input_tables, sentence_rows([features], 4), None)
+    [window] = features.windows
+    for position, (piece, tag) in enumerate(zip(window.tokens, window.tags, strict=True)):
+        token = parser.model.root if position == 1 else encoder.words.weight[piece] + tags[tag]
+        beta = encoder.positions.weight[position] + encoder.segments.weight[0]  # all tokens are in one segment
+        torch.testing.assert_close(x[position], token + beta)
