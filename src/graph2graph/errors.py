@@ -2,7 +2,7 @@
 
 
 class DataError(Exception):
-    """A file, a model or the settings are not as they must be; the message says what is wrong and where."""
+    """An invalid file, model or setting; the message says where it is and what is wrong."""
 
 
 def one_line(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Checks of CoNLL-U: from the lines of a sentence to the sentence, or to everything that is wrong with it."""
+"""Checks of CoNLL-U: the lines of a sentence become the sentence, or the list of its problems."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -74,7 +74,7 @@ def located(sentences: Iterable[Sentence], source: str) -> Iterator[LocatedSente
 def parse_lines(
     raw_lines: Sequence[bytes | str], source: str, first_line: int, check: Check
 ) -> Sentence | list[ConlluProblem]:
-    """The sentence in these lines, or everything that is wrong with it."""
+    """The sentence in these lines, or all its problems."""
     found: _Found = []
     lines = [raw if isinstance(raw, str) else _decoded(raw, index, found) for index, raw in enumerate(raw_lines)]
     is_marked = first_line == 1 and lines[0][0] == BYTE_ORDER_MARK
@@ -146,7 +146,7 @@ class _Ids:
         self.end_of_range = self.range_line = 0
 
     def problem(self, text: str, line: int) -> str | None:
-        """What is wrong with an id that is not the next word's; None for a valid range or empty node."""
+        """The problem with an id that is not the next word's; None for a valid range or empty node."""
         if match := RANGE.fullmatch(text):
             first, end, last_end = int(match[1]), int(match[2]), self.end_of_range
             self.end_of_range, self.range_line = max(end, last_end), line

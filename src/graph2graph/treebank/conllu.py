@@ -79,7 +79,7 @@ def read(source: Source, *, check: Check = "tree") -> Iterator[Sentence]:
 
 
 def problems(source: Source, *, check: Check = "tree") -> Iterator[ConlluProblem]:
-    """Yield everything that is wrong with a file."""
+    """Yield all problems of a file."""
     for result in _results(source, check):
         if not isinstance(result, Sentence):
             yield from result
@@ -103,7 +103,7 @@ def write(sentences: Iterable[Sentence], target: Source) -> int:
 
 
 def _results(source: Source, check: Check) -> Iterator[Sentence | list[ConlluProblem]]:
-    """Each sentence in turn, or the list of what is wrong with it."""
+    """Each sentence in turn, or the list of its problems."""
     name, line = _name(source), 1
     try:
         with files.reading(source) as stream:

@@ -24,7 +24,7 @@ from graph2graph.treebank.characters import direction, n_cells, padded, printabl
 
 
 def text(sentence: conllu.Sentence) -> str:
-    """The tree in box characters: one line a word, in order, with its form, tag and label.
+    """The tree in box characters: one line per word, with its form, tag and label.
 
     The dependents of a head hang on an upright line, left of their own upright lines. A line from the left edge leads
     to a root, `─│─` is a crossing without contact, and a word without head has no `╼`.

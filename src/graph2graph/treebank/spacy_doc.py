@@ -1,6 +1,6 @@
 """spaCy Docs made from parsed sentences; making one needs no parser.
 
-Where spaCy has a convention of its own, it is followed: the root is its own head and its label is ROOT.
+They follow spaCy's conventions: the root is its own head and its label is ROOT.
 """
 
 from collections.abc import Sequence
