@@ -56,7 +56,7 @@ def test_killed_and_restarted_it_goes_on(clone: Path, g2g: Callable[..., Result]
     assert second.returncode == 0, messages
     log = (run / "log.txt").read_text()
     assert log.count("g2g train") == 2
-    assert "going on after step" in log
+    assert "continuing after step" in log
 
     result = json.loads((clone / "experiments/results/toy/cpu/graph-1.json").read_text())
     _check_result(result, run, clone)

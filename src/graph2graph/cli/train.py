@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,10 +16,10 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from graph2graph import scoring
 from graph2graph.errors import DataError
 from graph2graph.files import read_toml
 from graph2graph.parser import catalogue
+from graph2graph.training.report import LineReport
 from graph2graph.training.settings import resolve
 from graph2graph.variants import VARIANTS
 
@@ -33,21 +34,21 @@ def train(
     output: Path = typer.Option(..., "--output", "-o", help="Directory of the new model."),
     encoder: str = typer.Option(None, help="Pretrained encoder: a directory, or a name on the hub; default: none."),
     start: str = typer.Option(
-        None, help="Trained model whose weights to begin with, in place of an encoder: a directory or a name."
+        None, help="Trained model to continue from, instead of an encoder: a directory or a name."
     ),
     model: str = typer.Option(None, help=f"Variant of the paper: {', '.join(VARIANTS)}; default: sent-g2g."),
     config: Path = typer.Option(None, help="Settings in a TOML file."),
-    settings: list[str] = typer.Option([], "--set", help="One setting, as in --set train.epochs=5; may be repeated."),
+    settings: list[str] = typer.Option([], "--set", help="One setting, like train.epochs=5; may be repeated."),
     tags: str = typer.Option(None, help="Tags to use: upos, xpos or none; default: upos."),
     time_limit: str = typer.Option(None, help="Plan the run to end within this time: 25m, 1h30m, 90s."),
-    processes: int = typer.Option(1, min=1, help="Processes on this machine; over several machines use torchrun."),
-    resume: bool = typer.Option(False, help="Go on from the last checkpoint in --output, if there is one."),
+    processes: int = typer.Option(1, min=1, help="Processes on this machine; for several machines use torchrun."),
+    resume: bool = typer.Option(False, help="Continue from the last checkpoint in --output, if there is one."),
     license: str = typer.Option("not stated", help="Licence of the model, for its card."),
 ) -> None:
     """Train a parser.
 
-    The run can be killed at any moment: with --resume it goes on as if nothing had happened. The best model on DEV is in
-    --output all the time, with its card when the run is done.
+    A run can be killed at any time; with --resume it continues as if it had not been. --output always has the best model on DEV
+    so far, and at the end its card.
 
     Examples:
 
@@ -109,10 +110,10 @@ def seconds(text: str) -> float:
 
 
 def _launch(processes: int) -> int:
-    """Start this same command in several processes, by torchrun."""
+    """Run this command in several processes, with torchrun; return its exit code."""
     arguments = sys.argv[1:]
-    place = next(i for i, argument in enumerate(arguments) if argument.startswith("--processes"))
-    del arguments[place : place + (1 if "=" in arguments[place] else 2)]
+    index = next(i for i, argument in enumerate(arguments) if argument.startswith("--processes"))
+    del arguments[index : index + (1 if "=" in arguments[index] else 2)]
     launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={processes}"]
     threads = str(max(1, (os.cpu_count() or 1) // processes))
     environment = {"OMP_NUM_THREADS": threads} | os.environ
@@ -130,26 +131,27 @@ def _train(request: "Request") -> None:
         if processes.is_first:
             console.print(message, highlight=False, markup=False, soft_wrap=True)
 
-    def show(message: Warning | str, *_: object, **__: object) -> None:
+    def show_warning(message: Warning | str, *_: object, **__: object) -> None:
         note(f"note: {message}")
 
+    report = _ProgressReport(note, console, has_bar=processes.is_first and console.is_terminal)
     try:
-        with warnings.catch_warnings(), _Watch(console, enabled=processes.is_first) as watch:
-            warnings.showwarning = show
-            run(request, processes=processes, observer=watch, note=note)
+        with warnings.catch_warnings(), report.progress:
+            warnings.showwarning = show_warning
+            run(request, processes=processes, observer=report, note=note)
         processes.finish()
     except KeyboardInterrupt:
-        note(f"stopped; the same command with --resume goes on from the last checkpoint in {request.output}")
+        note(f"stopped; the same command with --resume continues from the last checkpoint in {request.output}")
         raise
     finally:
         processes.close()
 
 
-class _Watch:
-    """Shows how a run goes: a bar with the time left on a terminal, a line for each scoring elsewhere too."""
+class _ProgressReport(LineReport):
+    """Reports a run in lines and, on a terminal, with a bar that has the time left."""
 
-    def __init__(self, console: Console, *, enabled: bool) -> None:
-        self.console, self.enabled = console, enabled
+    def __init__(self, note: Callable[[str], None], console: Console, *, has_bar: bool) -> None:
+        super().__init__(note)
         self.progress = Progress(
             TextColumn("training"),
             BarColumn(),
@@ -158,41 +160,16 @@ class _Watch:
             TimeRemainingColumn(compact=True, elapsed_when_finished=True),
             TextColumn("loss {task.fields[loss]:.3f}"),
             console=console,
-            disable=not (enabled and console.is_terminal),
+            disable=not has_bar,
         )
         self.task = self.progress.add_task("training", total=None, loss=0.0)
-        self.loss: float | None = None
-
-    def __enter__(self) -> "_Watch":
-        self.progress.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.progress.stop()
-
-    def _say(self, message: str) -> None:
-        self.console.print(message, highlight=False, soft_wrap=True)
 
     def planned(self, plan: "Plan", resumed_at: int) -> None:
-        """Say what is planned."""
-        if self.enabled:
-            self.progress.update(self.task, total=plan.n_steps, completed=resumed_at)
-            scored = f"{plan.eval_sentences:,} sentences of" if plan.eval_sentences else "all of"
-            when = "each epoch" if plan.eval_epochs == 1 else f"every {plan.eval_epochs} epochs"
-            self._say(
-                f"plan: {plan.n_steps:,} steps, about {plan.seconds / 60:.0f} minutes "
-                f"({1 / plan.seconds_a_piece:,.0f} pieces a second); {scored} the development set after {when}"
-            )
-            if resumed_at:
-                self._say(f"going on after step {resumed_at:,}")
+        """Report the plan and set up the bar."""
+        self.progress.update(self.task, total=plan.n_steps, completed=resumed_at)
+        super().planned(plan, resumed_at)
 
     def stepped(self, step: int, loss: float) -> None:
         """Move the bar."""
-        self.loss = loss if self.loss is None else 0.95 * self.loss + 0.05 * loss
+        super().stepped(step, loss)
         self.progress.update(self.task, completed=step, loss=self.loss)
-
-    def scored(self, step: int, epoch: int, scores: scoring.Scores, best: bool) -> None:
-        """A line for each scoring."""
-        mark = " *" if best else ""
-        loss = f"loss {self.loss:.3f}, " if self.loss is not None else ""
-        self._say(f"epoch {epoch}, step {step:,}: {loss}UAS {scores.uas:.2f}, LAS {scores.las:.2f}{mark}")

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from graph2graph.config import Config
 from graph2graph.files import read_json
@@ -16,10 +16,6 @@ from graph2graph.reproduce.jobs import Job
 from graph2graph.reproduce.paths import Paths
 from graph2graph.reproduce.rows import Settings
 from graph2graph.variants import VARIANTS
-
-if TYPE_CHECKING:
-    from graph2graph.scoring import Scores
-    from graph2graph.training.plan import Plan
 
 
 @dataclass(frozen=True)
@@ -69,6 +65,7 @@ def training_job(training: Training, paths: Paths, *, threads: int = 1) -> Job[d
 def train(training: Training, root: Path, command: str) -> dict[str, Any]:
     """Train in the clone at `root`, or go on where the run was stopped; return the content of its run.json."""
     from graph2graph.training.processes import Processes
+    from graph2graph.training.report import LineReport
     from graph2graph.training.run import Request, run
 
     started = time.monotonic()
@@ -87,7 +84,7 @@ def train(training: Training, root: Path, command: str) -> dict[str, Any]:
         command=command,
         started=started,
     )
-    run(request, processes=Processes(), observer=_Lines(), note=_say)
+    run(request, processes=Processes(), observer=LineReport(_say), note=_say)
     found: dict[str, Any] = read_json(training.output / "run.json")
     return found
 
@@ -118,23 +115,6 @@ def nested(settings: Mapping[str, Any]) -> Settings:
             place = place.setdefault(group, {})
         place[name] = value
     return found
-
-
-class _Lines:
-    """Reports the course of a training run as lines on standard error."""
-
-    def planned(self, plan: "Plan", resumed_at: int) -> None:
-        """Report the plan."""
-        _say(f"plan: {plan.n_steps:,} steps, about {plan.seconds / 60:.0f} minutes")
-        if resumed_at:
-            _say(f"going on after step {resumed_at:,}")
-
-    def stepped(self, step: int, loss: float) -> None:
-        """Say nothing."""
-
-    def scored(self, step: int, epoch: int, scores: "Scores", best: bool) -> None:
-        """Report a scoring; a star marks the best so far."""
-        _say(f"epoch {epoch}, step {step:,}: UAS {scores.uas:.2f}, LAS {scores.las:.2f}{' *' if best else ''}")
 
 
 def _say(message: str) -> None:

@@ -79,7 +79,7 @@ class Progress:
 
 
 class Observer(Protocol):
-    """Is called with the events of a run."""
+    """Is called with the events of a run, in the first process."""
 
     def planned(self, plan: Plan, resumed_at: int) -> None:
         """The plan is made; steps begin after `resumed_at`."""
@@ -132,7 +132,8 @@ class Trainer:
         if not self._resume():
             self.plan = self._new_plan()
             self._checkpoint()
-        self.observer.planned(self.plan, self.progress.step)
+        if self.processes.is_first:
+            self.observer.planned(self.plan, self.progress.step)
         self.session = self.progress.step, self.elapsed
         while self._has_steps_left():
             self._epoch()

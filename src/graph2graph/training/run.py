@@ -10,7 +10,6 @@ from typing import Any
 
 import torch
 
-from graph2graph import scoring
 from graph2graph.config import Config
 from graph2graph.encoder import pretrained
 from graph2graph.errors import DataError
@@ -22,8 +21,8 @@ from graph2graph.parser.vocabulary import Vocabulary
 from graph2graph.training.card import TrainingFacts, card
 from graph2graph.training.examples import training_examples
 from graph2graph.training.loop import Observer, Outcome, Task, Trainer
-from graph2graph.training.plan import Plan
 from graph2graph.training.processes import Processes
+from graph2graph.training.report import LineReport
 from graph2graph.training.resources import check_resources
 from graph2graph.training.settings import resolve
 from graph2graph.treebank import conllu
@@ -91,21 +90,8 @@ def train(
         resume=resume,
         command=f"graph2graph.train({str(train)!r}, {str(dev)!r}, {str(output)!r}, …)",
     )
-    run(request, processes=Processes(), observer=_Silent(), note=note)
+    run(request, processes=Processes(), observer=LineReport(note), note=note)
     return Pipeline.load(request.output)
-
-
-class _Silent:
-    """An observer that does nothing."""
-
-    def planned(self, plan: Plan, resumed_at: int) -> None:
-        pass
-
-    def stepped(self, step: int, loss: float) -> None:
-        pass
-
-    def scored(self, step: int, epoch: int, scores: scoring.Scores, best: bool) -> None:
-        pass
 
 
 def run(request: Request, *, processes: Processes, observer: Observer, note: Note) -> None:
