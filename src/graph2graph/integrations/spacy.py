@@ -27,6 +27,7 @@ from spacy.tokens import Doc
 
 from graph2graph.decoding.options import ParseOptions, TagSource
 from graph2graph.errors import DataError
+from graph2graph.files import write_bytes
 from graph2graph.parser import catalogue
 from graph2graph.parser.pipeline import Pipeline
 from graph2graph.parser.vocabulary import TAG_COLUMNS
@@ -157,7 +158,7 @@ class GraphParser(Pipe):
         for name, data in srsly.msgpack_loads(content).items():
             if name not in catalogue.FILES:
                 raise DataError(f"{name!r} is not a file of a model")
-            (directory / name).write_bytes(data)
+            write_bytes(directory / name, data)
         return self.from_disk(directory, exclude=exclude)
 
     def _model_files(self) -> list[Path]:

@@ -108,6 +108,6 @@ def _replace(target: Path, new: Path) -> None:
     old = target.with_name(f".{target.name}.old")
     shutil.rmtree(old, ignore_errors=True)
     if target.exists():
-        os.replace(target, old)
-    os.replace(new, target)
+        target.rename(old)
+    new.rename(target)
     shutil.rmtree(old, ignore_errors=True)
