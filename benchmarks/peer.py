@@ -1,8 +1,8 @@
-"""How fast a peer parses the same CoNLL-U file, gold words, where it is installed: SuPar, Stanza or spaCy.
+"""The speed of a peer on the same CoNLL-U file, gold words, if it is installed: SuPar, Stanza or spaCy.
 
     python benchmarks/peer.py FILE --peer supar --model PATH [--threads 2] [--batch 500] [--rounds 3] [--json]
 
-Only the parsing is timed, not the loading. The model is the peer's own: a path, or a name that it knows.
+Only parsing is timed, not loading. The model is one of the peer's, as a path or by its name.
 """
 
 import argparse
@@ -48,7 +48,7 @@ PEERS: dict[str, Callable[[str, Words, int], Callable[[], object]]] = {"supar": 
 
 
 def main() -> None:
-    """The command."""
+    """Time the peer and print its best round."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("file", type=Path)
     parser.add_argument("--peer", required=True, choices=list(PEERS))

@@ -1,9 +1,9 @@
-"""Does a model use its graph? Its trees with the graph as built, withheld, and with gold arcs in place of predicted ones.
+"""Whether a model uses its graph: its trees with the graph as built, withheld, and with gold arcs in place of predicted ones.
 
     python experiments/graph_use.py MODEL FILE.conllu [--every 2] [--no-tags] [--json]
 
-Withheld: one encoding a sentence, made before there are any arcs. Gold arcs: whenever a state is encoded, the words that have a
-head by then are shown with their gold head and label; the decisions are the parser's own all the same.
+Withheld: one encoding a sentence, made before there are any arcs. Gold arcs: whenever a state is encoded, words that have a
+head by then are shown with their gold head and label; the decisions are still the parser's own. For models of sentences.
 """
 
 import argparse
@@ -55,7 +55,7 @@ def graph_use(
 
 @contextmanager
 def gold_arcs(parser: Parser, gold: Sequence[Sentence]) -> Iterator[None]:
-    """Let the encoder see gold arcs; sentences are told apart by their pieces."""
+    """Show the encoder of a sentence model gold arcs; sentences are told apart by their pieces."""
     model, labels = parser.model, {label: number for number, label in enumerate(parser.vocabulary.labels)}
     arcs = {}
     for sentence in gold:
@@ -84,7 +84,7 @@ def gold_arcs(parser: Parser, gold: Sequence[Sentence]) -> Iterator[None]:
 
 
 def main() -> None:
-    """The command."""
+    """Print the scores of each case."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("model", type=Path)
     parser.add_argument("file", type=Path)

@@ -1,9 +1,9 @@
-"""What it costs to read the first piece of a word only: StateTr+G2GTr beside SentTr+G2GTr, on words of one piece and of more.
+"""The cost of reading only the first piece of a word: StateTr+G2GTr against SentTr+G2GTr, on words of one piece and of several.
 
     python experiments/word_pieces.py
 
-Needs what `g2g reproduce ud` leaves in runs/reproduce/ud/cpu/: the word pieces of each model, and what it parsed of dev. Writes
-experiments/results/word-pieces.json and docs/tables/word-pieces.md; languages whose runs are not here stay there as they were.
+Needs the files of `g2g reproduce ud` in runs/reproduce/ud/cpu/: the word pieces of each model, and its parse of dev. Writes
+experiments/results/word-pieces.json and docs/tables/word-pieces.md; languages without runs here keep their results.
 """
 
 import sys
@@ -27,7 +27,7 @@ Words = npt.NDArray[np.bool_]
 
 
 def right(gold: conllu.Sentence, system: conllu.Sentence) -> Words:
-    """Which words have the right head and label, subtypes stripped."""
+    """Whether each word has the right head and label, subtypes stripped."""
     ours, theirs = (
         [(head, label.partition(":")[0]) for head, label in zip(one.heads, one.deprels, strict=True)]
         for one in (gold, system)
@@ -36,7 +36,7 @@ def right(gold: conllu.Sentence, system: conllu.Sentence) -> Words:
 
 
 def language(title: str, dev: Path, state: Path, sent: Path) -> dict[str, Any]:
-    """One language: how many words are split, both models' LAS on those and on the others, and the difference of the gains."""
+    """A language: the share of split words, both models' LAS on these and on the others, and the difference of the gains."""
     pieces = Pieces.read(sent)
     sentences = list(conllu.read(dev))
     split = [np.array([len(pieces.of(form)) > 1 for form in sentence.forms]) for sentence in sentences]
@@ -62,7 +62,7 @@ def language(title: str, dev: Path, state: Path, sent: Path) -> dict[str, Any]:
 
 
 def table(rows: list[dict[str, Any]]) -> Table:
-    """As Markdown."""
+    """The languages as a table."""
     header = [
         "",
         "words of several pieces",
@@ -81,15 +81,15 @@ def table(rows: list[dict[str, Any]]) -> Table:
         interval = " to ".join(f"{value:+.1f}" for value in row["interval"])
         lines.append([*cells, f"{gains[1] - gains[0]:+.1f} ({interval})"])
     note = (
-        f"LAS on dev of the models of [the UD table](ud.md), {STATE} / {SENT}: on words that the encoder has one piece for, "
-        f"and on those of several, of which {STATE} reads the first only. Such words are the rare ones, too. In brackets: "
-        "95 % of the draws of a bootstrap over sentences. Made by `python experiments/word_pieces.py`."
+        f"LAS on dev of the models of [the UD table](ud.md), {STATE} / {SENT}: on words of one piece, and on words of several, "
+        f"of which {STATE} reads only the first. The latter are also the rarer words. In brackets: the interval with 95 % of "
+        "the draws of a bootstrap over sentences. Made by `python experiments/word_pieces.py`."
     )
     return Table("word-pieces", "Words of several pieces", header, lines, note)
 
 
 def main() -> None:
-    """Of all languages that both models have parsed."""
+    """Compare the models in all languages that both have parsed."""
     paths = Paths.find(start=ROOT)
     plans = Plans.read(paths.experiments, "ud")
 

@@ -101,21 +101,5 @@ def flat(settings: Mapping[str, Any], prefix: str = "") -> Settings:
     return found
 
 
-def nested(settings: Mapping[str, Any]) -> Settings:
-    """Settings with dotted names as groups.
-
-    >>> nested({"train.states": 8, "data.tags": "xpos"})
-    {'train': {'states': 8}, 'data': {'tags': 'xpos'}}
-    """
-    found: Settings = {}
-    for key, value in settings.items():
-        *groups, name = key.split(".")
-        place = found
-        for group in groups:
-            place = place.setdefault(group, {})
-        place[name] = value
-    return found
-
-
 def _say(message: str) -> None:
     print(message, file=sys.stderr, flush=True)
