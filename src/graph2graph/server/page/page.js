@@ -1,29 +1,29 @@
-// The page: asks the server for the story of a parse, plays it, and asks again when an arc is fixed by hand.
+// The page: fetches the trace of a parse, plays it, and fetches another one when an arc is fixed by hand.
 
 import { byId, describe, drawTimeline, element, formOf, markTimeline, showDecision, showLayers, showState } from "./panels.js";
 import { Tree, isRightToLeft } from "./tree.js";
 
 const EXAMPLE = "A hearing is scheduled on the issue today.";
-const PAUSE = 500; // after the last key, before what was typed is parsed
-const PLAY_MS = 14000, SLOWEST = 700, FASTEST = 40; // the whole story, and a step of it
+const PAUSE = 500; // ms from the last key until the text is parsed
+const PLAY_MS = 14000, SLOWEST = 700, FASTEST = 40; // ms for a whole trace, and bounds for a step
 
-let traces = []; // of the sentences, from the server
-let number = 0; // of the sentence that is shown
-let position = 0; // steps that have been taken
+let traces = []; // of all sentences, from the server
+let number = 0; // index of the sentence on display
+let position = 0; // number of steps taken
 let tree = null;
-let fixed = new Map(); // "sentence:word" -> the arc that was fixed by hand
-let selected = null; // word whose head is being chosen
+let fixed = new Map(); // "sentence:word" -> an arc fixed by hand
+let selected = null; // the word whose head is being chosen
 let withAttention = false;
-let isExact = true; // whether the encoder runs after every arc; else when the parser is unsure
-let timer = null; // while playing
-let asked = null; // the request under way
-let askedText = null; // what was last sent to be parsed
-let shownText = null; // what the traces are of: after an error not the same
+let isExact = true; // run the encoder after every arc, not only when the parser is unsure
+let timer = null; // set while playing
+let asked = null; // the request in progress
+let askedText = null; // the text last sent to the server
+let shownText = null; // the text of the traces; after an error it differs from askedText
 
 const trace = () => traces[number];
 const nSteps = () => trace()?.steps.length ?? 0;
 
-// --- Asking ---
+// --- Requests ---
 
 function say(message, isError = false) {
   byId("status").textContent = message;
@@ -41,7 +41,7 @@ async function messageOf(response) {
   }
 }
 
-// The traces of a text; null if there are none, and the page says why.
+// Return the traces of a text; after an error, show it and return null.
 async function ask(text, arcs) {
   asked?.abort();
   const own = (asked = new AbortController());
@@ -82,7 +82,7 @@ async function parse() {
   }
 }
 
-// Parse again with these arcs fixed; if no tree has them, all stays as it was.
+// Parse again with these arcs fixed; if no tree contains them, nothing changes.
 async function parseWith(arcs) {
   const found = await ask(shownText, [...arcs.values()]);
   if (!found) return;
@@ -90,7 +90,7 @@ async function parseWith(arcs) {
   show(found);
 }
 
-// --- Showing ---
+// --- Display ---
 
 function show(found) {
   stop();
@@ -127,7 +127,7 @@ function showSentence(which) {
 
 const count = (n, name) => `${n} ${name}${n === 1 ? "" : "s"}`;
 
-// Show the state after so many steps, and the decision that is taken in it.
+// Show the state after this many steps, and the decision made in it.
 function go(to) {
   position = Math.min(Math.max(to, 0), nSteps());
   const { steps, words } = trace();
@@ -158,7 +158,7 @@ function showAttention() {
   showLayers(seen);
 }
 
-// --- Playing ---
+// --- Playback ---
 
 function play() {
   if (position === nSteps()) go(0);
@@ -186,9 +186,9 @@ function step(by) {
   go(position + by);
 }
 
-// --- Correcting ---
+// --- Fixing arcs by hand ---
 
-// A word was pressed: the first is the one whose head is in question, the second is to be its head.
+// Handle a pressed word: the first one selects the dependent, the second one its new head.
 function press(word) {
   if (selected === null) return select(word);
   if (selected === word) return select(null);
@@ -212,7 +212,7 @@ function select(word) {
 
 function fix(word, head, label) {
   const arcs = new Map(fixed);
-  // the label of an arc from ROOT is never in question
+  // an arc from ROOT always has the root label, so none is sent
   arcs.set(`${number}:${word}`, { sentence: number, word, head, deprel: head ? label || null : null });
   select(null);
   parseWith(arcs).then(() => tree.buttons[word - 1]?.focus({ preventScroll: true }));
@@ -242,14 +242,14 @@ function showFixed() {
   byId("given").replaceChildren(...items);
 }
 
-// --- Taking away ---
+// --- Export ---
 
 async function copyConllu() {
   const text = traces.map((one) => one.conllu).join("");
   try {
     await navigator.clipboard.writeText(text);
     say("Copied.");
-  } catch { // a page that is not served from this machine or over https may not write there
+  } catch { // browsers allow this only for localhost and https
     const field = element("textarea", { value: text, className: "unseen" });
     document.body.append(field);
     field.select();
@@ -264,7 +264,7 @@ function saveSvg() {
   setTimeout(() => URL.revokeObjectURL(url), 10000);
 }
 
-// --- Wiring ---
+// --- Events ---
 
 function onClick(id, action) {
   byId(id).addEventListener("click", action);
@@ -326,7 +326,7 @@ document.addEventListener("keydown", (event) => {
   if (event.altKey || event.ctrlKey || event.metaKey || byId("story").hidden) return;
   if (event.key === "Escape" && selected !== null) return select(null);
   if (event.target.matches("textarea, select") || (event.target === byId("position") && event.key !== " ")) return;
-  if (event.key === " " && event.target.matches("button, a")) return; // that presses it
+  if (event.key === " " && event.target.matches("button, a")) return; // the browser handles it
   const action = {
     ArrowRight: () => step(1),
     ArrowLeft: () => step(-1),
@@ -348,7 +348,7 @@ async function start() {
     byId("model").value = usual;
     byId("model-choice").hidden = names.length < 2;
   } catch {
-    say("The server does not tell its models.", true);
+    say("The server does not list its models.", true);
   }
   byId("text").value ||= new URLSearchParams(location.search).get("text") ?? EXAMPLE;
   parse();

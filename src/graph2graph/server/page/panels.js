@@ -1,8 +1,8 @@
-// What stands around the tree: stack, buffer and deleted words, the decision, the timeline, the attention by layer.
+// The panels around the tree: stack, buffer and deleted words, the decision, the timeline, the attention by layer.
 
 const ACTIONS = ["SHIFT", "LEFT-ARC", "RIGHT-ARC", "SWAP"];
 const N_LABELS = 5;
-const N_CHIPS = 40; // of a pile that are shown: those nearest to the decision
+const N_CHIPS = 40; // shown of each pile, nearest to the decision
 
 export const byId = (id) => document.getElementById(id);
 
@@ -21,7 +21,7 @@ export function percent(p) {
   return `${(100 * p).toFixed(p > 0.9995 ? 0 : 1)} %`;
 }
 
-// What a step does, in a few words: "LEFT-ARC det, hearing → A".
+// Describe a step in a few words: "LEFT-ARC det, hearing → A".
 export function describe(trace, step) {
   if (!step.arc) return step.action;
   return `${step.action} ${step.label}, ${formOf(trace, step.arc.head)} → ${formOf(trace, step.arc.dependent)}`;
@@ -32,7 +32,7 @@ export function describe(trace, step) {
 export function showState(trace, { stack, buffer, deleted }) {
   const isOver = !buffer.length && stack.length === 1;
   const marks = new Map(isOver ? [] : [[stack.at(-1), "s1"], [stack.at(-2), "s2"], [buffer[0], "b1"]]);
-  fill("stack", trace, stack.toReversed(), marks); // the top comes first, and stands next to the buffer
+  fill("stack", trace, stack.toReversed(), marks); // the top comes first, next to the buffer
   fill("buffer", trace, buffer, marks);
   fill("deleted", trace, deleted, new Map(), Infinity);
 }
@@ -76,7 +76,7 @@ function heading(trace, step) {
   return [element("span", {}, ...parts), ...(step.encoded ? [mark] : [])];
 }
 
-// One row: name, bar, share. An action that is not legal has no bar.
+// Make a row of name, bar and probability. Illegal actions have no bar.
 function bar(name, p, isChosen, kind) {
   const row = element("tr", { className: isChosen ? `${kind} chosen` : kind }, element("th", { scope: "row" }, name));
   if (p === undefined) {
@@ -95,7 +95,7 @@ function bar(name, p, isChosen, kind) {
 
 const HEIGHT = 34, MARK = 3.5;
 
-// One bar a step, as high as its action is probable, and a line below it where the encoder was run.
+// Draw one bar for each step, with the probability of its action as its height, and a line below where the encoder was run.
 export function drawTimeline(trace) {
   const space = "http://www.w3.org/2000/svg", n = trace.steps.length, gap = n > 120 ? 0 : 0.12;
   const drawn = document.createElementNS(space, "svg");
@@ -114,7 +114,7 @@ export function drawTimeline(trace) {
   byId("timeline").replaceChildren(drawn);
 }
 
-// Steps that have been taken stand out from those to come.
+// Highlight the steps taken so far.
 export function markTimeline(position) {
   for (const rect of byId("timeline").querySelectorAll("rect:not(.encoded)")) {
     const step = Math.floor(rect.x.baseVal.value);

@@ -1,4 +1,4 @@
-// The tree as a picture, laid out and drawn as `graph2graph.drawing` does it: arcs above the words, in lanes, short ones low.
+// The tree as a picture, laid out like `graph2graph.treebank.drawing`: arcs above the words, in lanes, short ones low.
 
 const SVG = "http://www.w3.org/2000/svg";
 const WORD_SIZE = 16, TAG_SIZE = 10.5, LABEL_SIZE = 11.5; // of the fonts; all sizes are in pixels
@@ -10,8 +10,8 @@ const LOWEST_ARC = 24; // above the arrow tips
 const CORNER = 9; // the radius of an arc's corners
 const TIP_WIDTH = 6, TIP_LENGTH = 6.5;
 const LABEL_HEIGHT = 15; // of the box behind it
-const LABEL_PAD = 3; // in the box, on either side
-const ARC_STUB = 8; // the least that is seen of an arc on either side of its label
+const LABEL_PAD = 3; // on either side, within the box
+const ARC_STUB = 8; // visible arc on either side of its label, at least
 const WORD_BASE = 19, TAG_BASE = 36; // below the arrow tips
 const BOTTOM = 44;
 const WIDEST_FLOW = 14; // of the attention along an arc
@@ -22,12 +22,12 @@ const DARK = `@media (prefers-color-scheme: dark) {
 
 const canvas = document.createElement("canvas").getContext("2d");
 
-// The text without what XML forbids: controls, lone surrogates and the like.
+// Remove characters that XML forbids, such as controls and lone surrogates.
 export function printable(text) {
   return text.toWellFormed().replace(/[\p{Cc}\p{Zl}\p{Zp}\ufffe\uffff]/gu, "\ufffd");
 }
 
-// 1 for a word written left to right, -1 for one written right to left, 0 for one without letters.
+// The direction of a word: 1 is left to right, -1 right to left, 0 no letters.
 function direction(form) {
   const letter = form.match(/\p{L}/u)?.[0];
   if (letter === undefined) return 0;
@@ -43,7 +43,7 @@ function textWidth(text, size) {
   return canvas.measureText(text).width;
 }
 
-// Lay a line over the gaps `first` to `last`, just above what lies there; return its lane, counted from 1.
+// Place a line over the gaps `first` to `last`, above all lines there; return its lane, counted from 1.
 function lay(lanes, first, last) {
   let lane = 1;
   for (let gap = first; gap <= last; gap++) lane = Math.max(lane, lanes[gap] + 1);
@@ -51,7 +51,7 @@ function lay(lanes, first, last) {
   return lane;
 }
 
-// Where everything is. An arc is between the words `left` and `right` (from 0); in the line down to a root both are the root.
+// Compute the layout. An arc spans the words `left` to `right`, counted from 0; for the line down to a root, both are the root.
 function layOut(words, heads, deprels) {
   const arcs = heads.map((head, word) => {
     const other = head ? head - 1 : word;
@@ -80,7 +80,7 @@ function layOut(words, heads, deprels) {
   return picture;
 }
 
-// Set each end of an arc, for now as its distance from the centre of the word, such that no two arcs of a word cross.
+// Set where each arc meets its words, as a distance from the centre of the word, so that no two arcs of a word cross.
 function spreadEnds(nWords, arcs) {
   const at = Array.from({ length: nWords }, () => []);
   for (const arc of arcs) for (const word of new Set([arc.left, arc.right])) at[word].push(arc);
@@ -98,7 +98,7 @@ function spreadEnds(nWords, arcs) {
   });
 }
 
-// The centres of the words, so far apart that the labels have room on their arcs, and the width of it all.
+// Compute the centres of the words, far enough apart for the labels on their arcs, and the total width.
 function placeWords(words, arcs, endsWidths) {
   const to = words.map(() => []);
   for (const arc of arcs) to[arc.right].push(arc);
@@ -120,7 +120,7 @@ function placeWords(words, arcs, endsWidths) {
   return { centres, widths, width: Math.max(edge, rootEdge) + MARGIN };
 }
 
-// Put each label in the middle of its arc, or as near as it can be without hiding a line that crosses.
+// Place each label in the middle of its arc, or as close as possible without hiding a line that crosses.
 function placeLabels(arcs) {
   const uprights = arcs.flatMap((arc) => [[arc.x1, arc.lane], [arc.x2, arc.lane]]).sort((a, b) => a[0] - b[0]);
   for (const arc of arcs) {
@@ -151,7 +151,7 @@ function tagOf(word) {
 const percent = (share) => `${(100 * share).toFixed(1)} %`;
 const number = (value) => String(Math.round(value * 10) / 10);
 
-// Up at the left end, round two corners, and down at the right end.
+// The path of an arc: up at the left end, round two corners, and down at the right end.
 function pathOf(arc) {
   const { x1, x2, y } = arc;
   if (arc.left === arc.right) return `M${number(x1)} ${number(y)}V${-TIP_LENGTH / 2}`;
@@ -168,7 +168,7 @@ function svg(name, attributes = {}, ...children) {
   return made;
 }
 
-// A drawn tree whose arcs can come and go; `onWord(word)` is called with the number of a word that is pressed.
+// A drawn tree whose arcs can be shown and hidden; pressing a word calls `onWord` with its number.
 export class Tree {
   constructor(box, trace, onWord) {
     this.box = box;
@@ -227,7 +227,7 @@ export class Tree {
     this.parts.set(arc.dependent + 1, { flow, shown: [line, tip, label] });
   }
 
-  // Real buttons over the words; one of them can be reached with the tab key, the others from there with the arrows.
+  // Add a button over each word. Tab reaches one of them, and the arrow keys the others from there.
   #buttons(onWord) {
     const { centres, widths, height } = this.picture;
     const row = document.createElement("div");
@@ -269,7 +269,7 @@ export class Tree {
     this.buttons[Math.min(Math.max(target, 0), last)].focus();
   }
 
-  // Show the arcs of these dependents, the one that comes next as a hint, and where each word is.
+  // Show the arcs of these dependents, the next arc as a hint, and which pile each word is in.
   show({ dependents, next, stack, deleted }) {
     const there = new Set(dependents), gone = new Set(deleted), onStack = new Set(stack), focus = new Set(stack.slice(-2));
     for (const [dependent, { shown }] of this.parts) {
@@ -292,7 +292,7 @@ export class Tree {
     else if (x > box.scrollLeft + box.clientWidth - margin) box.scrollLeft = x + margin - box.clientWidth;
   }
 
-  // Arcs as thick as the attention that flows along them; null for none.
+  // Make arcs as thick as the attention along them; null restores their usual width.
   flow(attention) {
     for (const { flow } of this.parts.values()) flow.setAttribute("stroke-width", "0");
     for (const arc of attention?.arcs ?? []) {
@@ -309,7 +309,7 @@ export class Tree {
     this.buttons.forEach((button, i) => button.setAttribute("aria-pressed", String(i + 1 === word)));
   }
 
-  // What is shown, as a file of its own.
+  // The picture as a stand-alone SVG file.
   toFile() {
     const copy = this.svg.cloneNode(true);
     copy.removeAttribute("aria-hidden");
