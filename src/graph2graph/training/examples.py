@@ -1,4 +1,7 @@
-"""Training examples: a gold tree's transitions and the states that they pass through, prepared once."""
+"""Training examples: a gold tree's transitions and the states that they pass through, prepared once.
+
+Shapes: n words, T transitions, K encoded states of a sentence.
+"""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace

@@ -1,4 +1,7 @@
-"""The loss of a batch by teacher forcing: all encoded states at once, with the gold transitions."""
+"""The loss of a batch by teacher forcing: all encoded states at once, with the gold transitions.
+
+Shapes: S sentences of m nodes and T steps, B encoded states, D decisions, w the width of the vectors.
+"""
 
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -18,9 +21,7 @@ from graph2graph.training.supervision import OWN_DECISIONS, Batch, GraphKind
 from graph2graph.transition.state import NO_NODE, Action
 
 FULL_PRECISION = nullcontext()
-READ_ALL_FROM = (
-    4  # decisions a graph, on average, at which computing all output vectors is no slower than only those read
-)
+READ_ALL_FROM = 4  # decisions a graph, on average; then all output vectors are computed, since most of them are read
 
 
 class BatchLoss(NamedTuple):
@@ -64,7 +65,7 @@ def encode_only(model: ParserModel, samples: Sequence[Sample]) -> Encodings:
 
 
 def _encode(model: ParserModel, batch: Batch) -> tuple[Encodings, bool]:
-    """The encoded states, and whether vectors are shared by many decisions."""
+    """The encoded states, and whether most vectors are read by several decisions."""
     states, owners, features = joined_states(batch.samples), _owners(batch.samples), _features(batch.samples)
     if model.config.input == "sentence":
         read = _nodes_read(model, batch)
@@ -86,9 +87,9 @@ def _features(samples: Sequence[Sample]) -> list[Features]:
 
 
 def _nodes_read(model: ParserModel, batch: Batch) -> BoolArray | None:
-    """The nodes of each encoded graph whose vectors some decision reads, [B, m]; None to compute all.
+    """The nodes of each encoded graph whose vectors some decision reads, [B, m]; None to compute them all.
 
-    They are worth finding out if each graph supervises its own decisions only: with stale ones, most nodes are read.
+    It pays to compute only these if each graph supervises its own decisions; with stale decisions most nodes are read.
     """
     decisions = batch.decisions
     has_many = len(decisions.steps) > READ_ALL_FROM * batch.n_encoded

@@ -101,6 +101,24 @@ def run(request: Request, *, processes: Processes, observer: Observer, note: Not
     if _is_finished(request, asked):
         note(f"{request.output}: this run is finished")
         return
+    task = _prepare(request, sentences, dev, note)
+    processes.wait()  # until all have seen whether there is a run already
+    if processes.is_first:
+        task.parser.save_settings(request.output)
+        started = {"asked": asked, "command": request.command, "finished": False}
+        write_json(request.output / "run.json", started)
+    outcome = Trainer(task, processes, observer).run()
+    if outcome is not None:
+        _write_card(request, task.parser, sentences, outcome)
+        _write_result(request, asked, outcome)
+        shutil.rmtree(request.output / "checkpoints", ignore_errors=True)
+        scores, minutes = outcome.scores, outcome.seconds / 60
+        figures = f"UAS {scores.uas:.2f}, LAS {scores.las:.2f} on {request.dev.name}"
+        note(f"{request.output}: {figures}, {minutes:.1f} minutes")
+
+
+def _prepare(request: Request, sentences: Sequence[Sentence], dev: Sequence[Sentence], note: Note) -> Task:
+    """The parser and its examples; everything that can be wrong is found here, before the first step."""
     torch.manual_seed(request.config.train.seed)
     parser = _new_parser(request, sentences)
     is_pretrained = request.encoder is not None or request.start is not None
@@ -109,12 +127,7 @@ def run(request: Request, *, processes: Processes, observer: Observer, note: Not
     for message in _unknown_labels(dev, parser.vocabulary, request.dev):
         note(message)
     note(check_resources(request.output, parser.model, parser.config))
-    processes.wait()  # until all have seen whether there is a run already
-    if processes.is_first:
-        parser.save_settings(request.output)
-        started = {"asked": asked, "command": request.command, "finished": False}
-        write_json(request.output / "run.json", started)
-    task = Task(
+    return Task(
         parser=parser,
         examples=training_examples(parser, sentences),
         dev=dev,
@@ -123,14 +136,6 @@ def run(request: Request, *, processes: Processes, observer: Observer, note: Not
         time_limit=request.time_limit,
         started=request.started,
     )
-    outcome = Trainer(task, processes, observer).run()
-    if outcome is not None:
-        _write_card(request, parser, sentences, outcome)
-        _write_result(request, asked, outcome)
-        shutil.rmtree(request.output / "checkpoints", ignore_errors=True)
-        scores, minutes = outcome.scores, outcome.seconds / 60
-        figures = f"UAS {scores.uas:.2f}, LAS {scores.las:.2f} on {request.dev.name}"
-        note(f"{request.output}: {figures}, {minutes:.1f} minutes")
 
 
 def _new_parser(request: Request, sentences: Sequence[Sentence]) -> Parser:
