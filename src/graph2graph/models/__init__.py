@@ -1,1 +1,3 @@
-"""The parsers of the paper, as one small set of parts chosen by the config."""
+"""The models of the paper: their inputs, composition, history and classifiers, which the config combines to a parser model.
+
+Imports encoder and below."""

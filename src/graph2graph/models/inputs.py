@@ -24,7 +24,7 @@ from graph2graph.models.rows import CLS, SentenceRows, StateRows
 from graph2graph.transition.state import NO_NODE
 from graph2graph.transition.states import States
 
-# ------------------------------------------------------------------------------------------------------------------ graph
+# ---------------------------------------------------------------------- graph
 
 
 class RelatedTokens(NamedTuple):
@@ -99,7 +99,7 @@ def _both_ways(rows: IntArray, heads: IntArray, dependents: IntArray, labels: In
     )
 
 
-# ------------------------------------------------------------------------------------------------------------- embeddings
+# ---------------------------------------------------------------------- embeddings
 
 
 class InputTables(NamedTuple):
@@ -148,7 +148,7 @@ def state_input_embeddings(
 def sentence_input_embeddings(tables: InputTables, rows: SentenceRows, graph: GraphInput | None) -> Tensor:
     """Eq. 9: x = Emb(w) + Emb(α) + β, the token embedding of each piece plus that of its position, [N, w].
 
-    With graph input, the label of its arc is added (Algorithm 2). ROOT has its own vector in place of both.
+    With graph input, the label of a piece's arc is added (Algorithm 2). ROOT has its own vector in place of Emb(w) + Emb(α).
     """
     x = _with_labels(tables, token_embeddings(tables, rows.tokens, rows.tags), graph)
     is_root = torch.zeros(len(x), 1, dtype=torch.bool, device=x.device)

@@ -119,7 +119,7 @@ class ParserModel(nn.Module):
         """An index array on the model's device."""
         return torch.from_numpy(array).to(self.device)
 
-    # ------------------------------------------------------------------ encode
+    # ------------------------------------------------------------------ encoding
 
     @property
     def input_tables(self) -> InputTables:
@@ -205,7 +205,7 @@ class ParserModel(nn.Module):
             n_tokens,
         )
 
-    # ------------------------------------------------------------------ decide
+    # ------------------------------------------------------------------ scoring
 
     def project(self, encodings: Encodings) -> Encodings:
         """Encodings with the classifiers' first layers applied to every node, which pays if each is in many decisions."""

@@ -31,20 +31,11 @@ def transitions(heads: Sequence[int], *, swap: Swap = "eager", start: State | No
     head = [-1, *heads]
     order = projective_order(heads)
     part = _projective_parts(head) if swap == "lazy" else None
-    missing = [0] * len(head)  # how many dependents each node still lacks
-    for h in heads:
-        missing[h] += 1
+    stack, buffer, missing = _begin(heads, start)
     shift, left, right, swapping = map(int, Action)
 
     actions = bytearray()
     act = actions.append
-    stack = [ROOT]
-    buffer = list(range(len(heads), 0, -1))
-    if start is not None:
-        stack, buffer = list(start.stack), list(start.buffer)
-        for h in start.heads[1:]:
-            if h != NO_NODE:
-                missing[h] -= 1
     while True:
         while len(stack) > 1:  # arcs and swaps, until only SHIFT is left
             s1, s2 = stack[-1], stack[-2]
@@ -66,6 +57,19 @@ def transitions(heads: Sequence[int], *, swap: Swap = "eager", start: State | No
             return actions
         act(shift)
         stack.append(buffer.pop())
+
+
+def _begin(heads: Sequence[int], start: State | None) -> tuple[list[int], list[int], list[int]]:
+    """Stack and buffer at the start, and how many dependents each node lacks."""
+    missing = [0] * (len(heads) + 1)
+    for h in heads:
+        missing[h] += 1
+    if start is None:
+        return [ROOT], list(range(len(heads), 0, -1)), missing
+    for h in start.heads[1:]:
+        if h != NO_NODE:
+            missing[h] -= 1
+    return list(start.stack), list(start.buffer), missing
 
 
 def completion(state: State, heads: Sequence[int]) -> bytearray | None:
