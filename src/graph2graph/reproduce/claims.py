@@ -123,7 +123,7 @@ def verdict(points: float, p_value: float) -> str:
     >>> verdict(0.8, 0.01), verdict(-0.8, 0.01), verdict(0.2, 0.3)
     ('holds', 'does not hold', 'undecided')
     """
-    if p_value >= significance.LEVEL:
+    if p_value >= LEVEL:
         return "undecided"
     return "holds" if points > 0 else "does not hold"
 
@@ -142,7 +142,7 @@ HEADER = [
 ]
 LEGEND = (
     "LAS: the difference in points. p: approximate randomisation over sentences, two-sided. The verdict is that of dev and "
-    f"test together (`both`): with p = {significance.LEVEL} or more a difference is not significant. Bootstrap: the share of draws of "
+    f"test together (`both`): with p = {LEVEL} or more a difference is not significant. Bootstrap: the share of draws of "
     "sentences from both in which the first row is not better. Seeds are paired, and their differences added up for each "
     "sentence, so these numbers do not tell how much a score varies from seed to seed. Made by `g2g reproduce claims`."
 )
