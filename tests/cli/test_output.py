@@ -1,10 +1,14 @@
 """`-f/--format` is a format and `-o/--output` a path in every command that writes trees."""
 
 from collections.abc import Callable
+from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 import pytest
+import typer
+
+from graph2graph.cli import app
 
 TOY = Path(__file__).parents[1] / "data" / "toy.conllu"
 HEARING = ["draw", TOY, "--sent-id", "hearing"]
@@ -44,3 +48,17 @@ def test_what_was_written_before_a_failure_is_kept(g2g: Callable[..., Any], tmp_
     assert g2g("draw", given, "-o", target).code == 1
     assert target.read_text() == "from an earlier run"
     assert "hearing" in (tmp_path / "trees.txt.part").read_text()
+
+
+def test_all_commands_use_the_same_letters() -> None:
+    """`-o` is `--output` and a path, `-f` is `--format` and a choice."""
+    commands = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+    for command in commands.values():
+        types = get_type_hints(command.callback)
+        for option in command.params:
+            assert ("-o" in option.opts) == ("--output" in option.opts), command.name
+            assert ("-f" in option.opts) == ("--format" in option.opts), command.name
+            if "-o" in option.opts:
+                assert types[option.name] is Path, command.name
+            if "-f" in option.opts:
+                assert issubclass(types[option.name], StrEnum), command.name

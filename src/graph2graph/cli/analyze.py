@@ -14,7 +14,7 @@ from graph2graph.treebank.conllu import Sentence
 def analyze(
     gold: Path = typer.Argument(metavar="GOLD", help="The gold treebank in CoNLL-U, plain or gzip."),
     systems: list[str] = typer.Argument(
-        metavar="SYSTEM…", help="Parsed files, as FILE or NAME=FILE; the others are compared with the first."
+        metavar="SYSTEM", help="Parsed files, as FILE or NAME=FILE; the others are compared with the first."
     ),
     output: Path = typer.Option(..., "--output", "-o", metavar="DIR", help="Directory of the report."),
     examples: bool = typer.Option(

@@ -11,7 +11,9 @@ from graph2graph.parser import catalogue
 
 
 def download(
-    name: str = typer.Argument(help="A model on the Hugging Face hub, as owner/name; a shipped one needs no download."),
+    name: str = typer.Argument(
+        metavar="NAME", help="A model on the Hugging Face hub, as owner/name; a shipped one needs no download."
+    ),
     offline: bool = typer.Option(
         False, "--offline", help="Do not use the network; only say whether the model was downloaded."
     ),

@@ -21,7 +21,7 @@ class DrawingFormat(StrEnum):
 
 
 def draw(
-    file: Path = typer.Argument(help="A CoNLL-U file, plain or gzip; - is standard input."),
+    file: Path = typer.Argument(metavar="FILE", help="A CoNLL-U file, plain or gzip; - is standard input."),
     sent_id: str | None = typer.Option(None, "--sent-id", help="Draw only the sentence with this sent_id."),
     output_format: DrawingFormat = typer.Option(
         DrawingFormat.TEXT, "--format", "-f", help="Box characters (text), or a picture of one sentence (svg)."

@@ -19,7 +19,7 @@ from graph2graph.variants import variant_of
 
 def info(
     model: str = typer.Argument(
-        catalogue.DEFAULT, metavar="[MODEL]", help="A shipped or downloaded model, or the directory of a trained one."
+        catalogue.DEFAULT, metavar="MODEL", help="A shipped or downloaded model, or the directory of a trained one."
     ),
     as_json: bool = typer.Option(False, "--json", help="Print a JSON object."),
 ) -> None:

@@ -38,7 +38,9 @@ class Counts:
 
 
 def oracle(
-    files: list[Path] = typer.Argument(help="Treebanks in CoNLL-U, plain or gzip; - is standard input."),
+    files: list[Path] = typer.Argument(
+        metavar="FILE", help="Treebanks in CoNLL-U, plain or gzip; - is standard input."
+    ),
     swap: SwapChoice = typer.Option(SwapChoice.EAGER, help="Swap as early or as late as possible."),
     as_json: bool = typer.Option(False, "--json", help="Print a JSON list with one object for each file."),
     play: bool = typer.Option(False, "--play", help="Print every transition of every sentence instead of counting."),

@@ -38,7 +38,9 @@ class PrecisionChoice(StrEnum):
 
 
 def parse(
-    files: list[Path] = typer.Argument(None, help="Files to parse, plain or gzip; - is standard input."),
+    files: list[Path] = typer.Argument(
+        None, metavar="FILE", help="Files to parse, plain or gzip; - is standard input."
+    ),
     text: str = typer.Option(None, help="Parse this text instead of files."),
     model: str = typer.Option(
         catalogue.DEFAULT, metavar="NAME|DIR", help="A shipped or downloaded model, or the directory of a trained one."

@@ -13,7 +13,7 @@ from graph2graph.treebank import conllu
 
 def train_text(
     train_file: Path = typer.Argument(metavar="TRAIN", help="Treebank to train on, in CoNLL-U."),
-    dev_file: Path = typer.Argument(None, metavar="[DEV]", help="Treebank on which the best epoch is chosen."),
+    dev_file: Path = typer.Argument(None, metavar="DEV", help="Treebank on which the best epoch is chosen."),
     output: Path = typer.Option(
         ..., "--output", "-o", metavar="DIR|FILE", help="Model directory to add it to, or a file named *.udpipe."
     ),

@@ -11,7 +11,9 @@ from graph2graph.treebank import conllu
 
 
 def validate(
-    files: list[Path] = typer.Argument(help="CoNLL-U or CoNLL-X files, plain or gzip; - is standard input."),
+    files: list[Path] = typer.Argument(
+        metavar="FILE", help="CoNLL-U or CoNLL-X files, plain or gzip; - is standard input."
+    ),
 ) -> None:
     """Check files for malformed lines and trees. Print each problem with its file, line and sent_id, and exit 1 if any.
 
