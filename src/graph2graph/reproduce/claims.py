@@ -1,8 +1,8 @@
 """The paper's claims, tested with our own results.
 
 A claim is one or several comparisons of two rows. Each is tested over the sentences of dev and test, by the words that both
-rows have right. Runs are paired by seed, and a sentence's differences are added up over the seeds: several seeds are no
-independent evidence about one sentence. A claim holds if the row that should be better is better, and exchanging the two at
+rows have right. Runs are paired by seed, and a sentence's differences are added up over the seeds, since several seeds are not
+independent evidence about a sentence. A claim holds if the row that should be better is better, and exchanging the two at
 random gives as large a difference in fewer than 5 % of the cases. It does not hold if the other row is better by that measure.
 Else it is undecided.
 """
@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict
 
 from graph2graph.analysis import significance
 from graph2graph.analysis.significance import LEVEL, Counts
@@ -21,33 +20,30 @@ from graph2graph.files import read_toml
 from graph2graph.reproduce.paths import Paths
 from graph2graph.reproduce.plans import Plans, titles
 from graph2graph.reproduce.results import SPLITS, row_results, words_right
-from graph2graph.reproduce.rows import ProfileName, validated
+from graph2graph.reproduce.rows import FileModel, ProfileName, validated
 
 Results = Mapping[int, dict[str, Any]]  # of a row, by seed
 
 
-class Comparison(BaseModel):
+class Comparison(FileModel):
     """Two rows, each TABLE/ROW."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
     better: str  # according to the paper
     worse: str
     only: ProfileName | None = None
 
 
-class Claim(BaseModel):
+class Claim(FileModel):
     """A claim of the paper."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
     text: str
     note: str = ""
     comparisons: list[Comparison]
 
 
-class Claims(BaseModel):
+class Claims(FileModel):
     """The content of experiments/claims.toml."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
     about: str = ""
     claims: list[Claim]
 

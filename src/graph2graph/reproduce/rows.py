@@ -16,11 +16,13 @@ Settings = dict[str, Any]  # nested, as in the config
 FILE = "rows.toml"
 
 
-class _Frozen(BaseModel):
+class FileModel(BaseModel):
+    """A part of a TOML file; unknown keys are errors."""
+
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class Figures(_Frozen):
+class Figures(FileModel):
     """Published scores on one split; a pair in the file, [UAS, LAS]."""
 
     uas: float | None = None
@@ -32,14 +34,14 @@ class Figures(_Frozen):
         return dict(zip(("uas", "las"), value, strict=True)) if isinstance(value, list) else value
 
 
-class Published(_Frozen):
+class Published(FileModel):
     """The paper's figures for a row."""
 
     dev: Figures = Figures()
     test: Figures = Figures()
 
 
-class Change(_Frozen):
+class Change(FileModel):
     """What a row changes in one profile."""
 
     encoder: str | None = None
@@ -50,7 +52,7 @@ class Change(_Frozen):
     settings: Settings = {}
 
 
-class TableRow(_Frozen):
+class TableRow(FileModel):
     """A row of a table."""
 
     title: str
@@ -68,7 +70,7 @@ class TableRow(_Frozen):
     published: Published = Published()
 
 
-class Profile(_Frozen):
+class Profile(FileModel):
     """What the runs of a table share."""
 
     about: str
@@ -84,14 +86,14 @@ class Profile(_Frozen):
     seconds: dict[str, float] = {}  # for half a sentence in training, by variant: the paper's running details
 
 
-class TreebankFacts(_Frozen):
+class TreebankFacts(FileModel):
     """Facts about a treebank."""
 
     sentences: int = 0  # in the paper's training set
     note: str = ""  # how the files here differ from the paper's
 
 
-class PaperTable(_Frozen):
+class PaperTable(FileModel):
     """A table of the paper. A file groups rows in `sections`, or lists them under `rows` if there is only one group."""
 
     title: str
