@@ -23,7 +23,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from english_page import EMPTY, RESULTS, SHIPPED_ADAPTIVE, TAGS, WATCHED_EVERY, page, shipped_card
+from english_page import EMPTY, RESULTS, SHIPPED_ADAPTIVE, TAGS, WATCHED_EVERY, shipped_card, write_page
 from graph_use import graph_use
 
 from graph2graph import scoring
@@ -246,7 +246,7 @@ def main() -> None:
         command = commands.add_parser(name)
         command.add_argument("run")
         command.set_defaults(action=action)
-    commands.add_parser("page").set_defaults(action=lambda _: page(read_results()))
+    commands.add_parser("page").set_defaults(action=lambda _: write_page(read_results()))
     given = parser.parse_args()
     given.action(given)
 

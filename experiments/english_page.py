@@ -38,9 +38,14 @@ Between epochs SentTr is scored on all of dev, SentTr+G2GTr on a part of it.
 """
 
 
-def page(results: dict[str, Any]) -> None:
+def write_page(results: dict[str, Any]) -> None:
     """Write the page and its picture."""
     draw_curves(results["runs"])
+    write_text(PAGE, page(results))
+
+
+def page(results: dict[str, Any]) -> str:
+    """The page as Markdown."""
     parts = [ABOUT, runs_table(results["runs"]), DIFFERENCES, differences_table(results["differences"]), CURVES_TEXT]
     parts += [f"What the graph does (every {WATCHED_EVERY}th sentence of dev, LAS; exact decoding):\n"]
     parts += [graph_table(results.get("graph_use", {}))]
@@ -49,7 +54,7 @@ def page(results: dict[str, Any]) -> None:
             f"Shipped as `en` is {shipped['run']}, with a threshold of {SHIPPED_ADAPTIVE}.\n",
             shipped_tables(shipped),
         ]
-    write_text(PAGE, "\n".join(parts))
+    return "\n".join(parts)
 
 
 def runs_table(runs: dict[str, Any]) -> str:

@@ -33,6 +33,7 @@ ROOT = Path(__file__).parents[1]
 WEIGHTS = ROOT / ".weights"
 TREEBANKS = Path(os.environ.get("G2G_TREEBANKS", ROOT.parent / "shared" / "treebanks"))
 
+sys.path.append(str(ROOT / "experiments"))  # scripts that write pages of the docs
 sys.path.append(str(ROOT / "benchmarks"))  # the naive forms that ours are compared with
 
 CONTRACTIONS = """\
