@@ -19,7 +19,7 @@ from graph2graph.files import write_json
 from graph2graph.parser import catalogue
 from graph2graph.parser.parser import Parser
 from graph2graph.treebank import conllu
-from graph2graph.treebank.conllu import Sentence
+from graph2graph.treebank.sentence import Sentence
 
 ROUNDING = 1e-4  # of a log probability, between batches of different sizes
 

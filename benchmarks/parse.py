@@ -28,7 +28,7 @@ from machine import matmul_gflops, seconds
 
 if TYPE_CHECKING:
     from graph2graph.parser.parser import Parser
-    from graph2graph.treebank.conllu import Sentence
+    from graph2graph.treebank.sentence import Sentence
 
 SAMPLE = 200  # sentences for the naive decoder
 EXACT_EVERY = 4  # sentences of the file

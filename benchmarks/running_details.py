@@ -23,7 +23,7 @@ from graph2graph.analysis.tables import Table
 from graph2graph.files import write_json, write_text
 from graph2graph.transition.state import Action
 from graph2graph.treebank import conllu
-from graph2graph.treebank.conllu import Sentence
+from graph2graph.treebank.sentence import Sentence
 from graph2graph.variants import VARIANTS
 from machine import seconds
 from training_steps import TrainingSteps

@@ -18,7 +18,7 @@ import torch
 from graph2graph.decoding.options import ParseOptions
 from graph2graph.parser.pipeline import Pipeline
 from graph2graph.treebank import conllu
-from graph2graph.treebank.conllu import Sentence
+from graph2graph.treebank.sentence import Sentence
 
 Parse = Callable[[list[Sentence]], list[Sentence]]
 

@@ -26,7 +26,7 @@ from rich.progress import track
 from graph2graph.decoding.options import ParseOptions, read_reencode
 from graph2graph.parser.pipeline import Pipeline
 from graph2graph.treebank import conllu
-from graph2graph.treebank.conllu import Sentence
+from graph2graph.treebank.sentence import Sentence
 from machine import seconds
 
 LONG = 2000  # words

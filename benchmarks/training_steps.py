@@ -15,7 +15,7 @@ from graph2graph.training.learner import Learner
 from graph2graph.training.optimiser import optimiser
 from graph2graph.training.processes import Processes
 from graph2graph.training.sampling import Sampler
-from graph2graph.treebank.conllu import Sentence
+from graph2graph.treebank.sentence import Sentence
 from graph2graph.variants import VARIANTS
 
 

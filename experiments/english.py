@@ -37,7 +37,7 @@ from graph2graph.reproduce.rows import Settings, merged
 from graph2graph.reproduce.trainings import Training, training_job
 from graph2graph.text import udpipe as text
 from graph2graph.treebank import conllu
-from graph2graph.treebank.conllu import Sentence
+from graph2graph.treebank.sentence import Sentence
 
 PATHS = Paths.find(start=Path(__file__).parent)
 TREEBANK = PATHS.treebanks / "en_ewt"

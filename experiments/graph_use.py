@@ -24,7 +24,7 @@ from graph2graph.parser.parser import Parser
 from graph2graph.transition.state import NO_NODE
 from graph2graph.transition.states import States
 from graph2graph.treebank import conllu
-from graph2graph.treebank.conllu import Sentence
+from graph2graph.treebank.sentence import Sentence
 
 CASES = {"as_built": EXACT, "withheld": 0.0, "gold_arcs": EXACT}  # the thresholds of re-encoding
 

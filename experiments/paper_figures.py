@@ -19,7 +19,7 @@ from graph2graph.parser.parser import Parser
 from graph2graph.parser.vocabulary import Vocabulary
 from graph2graph.parser.walkthrough import InputRow, WalkStep, walk_through
 from graph2graph.treebank import conllu
-from graph2graph.treebank.conllu import Sentence
+from graph2graph.treebank.sentence import Sentence
 from graph2graph.variants import VARIANTS
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "paper-figures.md"

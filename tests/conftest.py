@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from graph2graph.models.features import Features
     from graph2graph.parser.parser import Parser
     from graph2graph.transition.states import States
-    from graph2graph.treebank.conllu import Sentence
+    from graph2graph.treebank.sentence import Sentence
 
 ROOT = Path(__file__).parents[1]
 WEIGHTS = ROOT / ".weights"

@@ -3,7 +3,7 @@
 import io
 
 from graph2graph.treebank import conllu
-from graph2graph.treebank.conllu import Sentence
+from graph2graph.treebank.sentence import Sentence
 
 EXAMPLE = """\
 # newdoc

@@ -4,7 +4,7 @@ import gzip
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from graph2graph.treebank.conllu import COLUMN_NAMES, HEAD, ID
+from graph2graph.treebank.sentence import COLUMN_NAMES, HEAD, ID
 
 # The spoilt sentence has lines 4 to 12 of a file, so that line numbers must be counted over sentences.
 BEFORE = "# sent_id = before\n1\tYes\tyes\tINTJ\tUH\t_\t0\troot\t_\t_\n\n"

@@ -11,7 +11,7 @@ from udtools import udeval
 from graph2graph import scoring
 from graph2graph.errors import DataError
 from graph2graph.treebank import conllu
-from graph2graph.treebank.conllu import Sentence
+from graph2graph.treebank.sentence import DEPREL, FORM, XPOS, Sentence, cycles
 
 # ---- treebanks and their perturbations
 # Multiword tokens whose words are not their characters (du), are (damelo), or partly are (zum, in a row of two), an
@@ -115,7 +115,7 @@ class Perturbed:
     def of(cls, sentences: list[Sentence], seed: str) -> "Perturbed":
         perturbed = cls(random.Random(seed))
         for sentence in sentences:
-            words = [Word(row[conllu.FORM], row[conllu.DEPREL], tags=tuple(row[2:5])) for row in sentence.rows]
+            words = [Word(row[FORM], row[DEPREL], tags=tuple(row[2:5])) for row in sentence.rows]
             for word, head in zip(words, sentence.tree, strict=True):
                 word.head = words[head - 1] if head else None
             tokens, n_done = [], 0
@@ -244,7 +244,7 @@ class Perturbed:
         root = heads.index(0) + 1 if 0 in heads else self.random.randint(1, len(heads))
         heads = [head or root for head in heads]
         heads[root - 1] = 0
-        for node in list(conllu.cycles(heads)):
+        for node in list(cycles(heads)):
             heads[node - 1] = root
         return heads
 
@@ -278,7 +278,7 @@ def assert_equal_scores(gold: list[Sentence], predicted: str, *, same_words: boo
         assert (scores.uas, scores.las, scores.clas) == tuple(expected[name][-1] for name in ("UAS", "LAS", "CLAS"))
         assert replace(aligned, metrics=scores.metrics) == scores
         for punct in ("unicode", "ptb"):
-            if punct == "unicode" or "_" not in {tag for s in gold for tag in s.column(conllu.XPOS)}:
+            if punct == "unicode" or "_" not in {tag for s in gold for tag in s.column(XPOS)}:
                 scores, aligned = (f(gold, sentences, punct=punct) for f in (scoring.score, scoring.score_aligned))
                 assert replace(aligned, metrics=scores.metrics) == scores
                 assert scores.metrics.items() <= aligned.metrics.items()

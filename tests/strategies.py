@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from hypothesis import strategies as st
 
-from graph2graph.treebank.conllu import Sentence
+from graph2graph.treebank.sentence import Sentence
 
 LABELS = ["nsubj", "obj", "obl", "nmod:poss", "nmod", "punct"]
 

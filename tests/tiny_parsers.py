@@ -17,7 +17,7 @@ from graph2graph.parser.vocabulary import Vocabulary
 from graph2graph.training.examples import Example, Sample
 from graph2graph.transition.state import Action
 from graph2graph.treebank import conllu
-from graph2graph.treebank.conllu import Sentence
+from graph2graph.treebank.sentence import Sentence
 from graph2graph.variants import VARIANTS
 
 TOY = list(conllu.read(Path(__file__).parent / "data" / "toy.conllu"))

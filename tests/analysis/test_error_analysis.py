@@ -19,7 +19,7 @@ from graph2graph.training.examples import Sample, training_examples
 from graph2graph.training.loss import batch_loss
 from graph2graph.training.supervision import supervise, total_weight
 from graph2graph.treebank import conllu
-from graph2graph.treebank.conllu import Sentence
+from graph2graph.treebank.sentence import UPOS, XPOS, Sentence
 from graph2graph.variants import VARIANTS
 from strategies import LABELS, perturbed, random_tree, trees
 
@@ -145,9 +145,7 @@ def n_confused(found: ErrorCounts) -> int:
 
 
 def test_penn_tags_where_there_are_no_universal_ones() -> None:
-    gold = sentence_with([2, 0, 2], ["nsubj", "", "obj"]).with_columns(
-        {conllu.UPOS: ["_"] * 3, conllu.XPOS: ["NNS", "VBP", "NN"]}
-    )
+    gold = sentence_with([2, 0, 2], ["nsubj", "", "obj"]).with_columns({UPOS: ["_"] * 3, XPOS: ["NNS", "VBP", "NN"]})
     [pattern] = count_errors([gold], [gold.with_tree([2, 0, 1], ["nsubj", "root", "obj"])]).patterns
     assert (pattern.tag, pattern.gold_head, pattern.system_head) == ("NN", "VBP", "NNS")
 

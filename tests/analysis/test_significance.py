@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from graph2graph.analysis import significance
-from graph2graph.treebank.conllu import Sentence
+from graph2graph.treebank.sentence import Sentence
 
 
 def exact_randomisation(ahead: list[int]) -> float:

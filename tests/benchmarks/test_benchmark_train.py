@@ -12,7 +12,7 @@ from toy_training import TINY
 from training_steps import TrainingSteps
 
 if TYPE_CHECKING:
-    from graph2graph.treebank.conllu import Sentence
+    from graph2graph.treebank.sentence import Sentence
 
 pytestmark = pytest.mark.slow
 SETTINGS = {"model": {"encoder": TINY}, "train": {"batch_pieces": 60}}

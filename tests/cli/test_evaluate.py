@@ -8,7 +8,7 @@ import pytest
 
 from conftest import Result
 from graph2graph.treebank import conllu
-from graph2graph.treebank.conllu import Sentence
+from graph2graph.treebank.sentence import Sentence
 from official_scorer import TOY, Perturbed, from_text, official, to_text
 
 

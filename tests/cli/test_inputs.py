@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from graph2graph.treebank import conllu
-from graph2graph.treebank.conllu import LEMMA, UPOS, XPOS
+from graph2graph.treebank.sentence import LEMMA, UPOS, XPOS
 
 TOY = Path(__file__).parents[1] / "data" / "toy.conllu"
 Run = Callable[..., Any]

@@ -15,7 +15,7 @@ from graph2graph.parser.parser import Parser
 from graph2graph.parser.pipeline import Pipeline
 from graph2graph.text.udpipe import TextModel
 from graph2graph.treebank import conllu
-from graph2graph.treebank.conllu import UPOS
+from graph2graph.treebank.sentence import MISC, UPOS, XPOS
 
 TOY = Path(__file__).parents[1] / "data" / "toy.conllu"
 Run = Callable[..., Any]
@@ -55,9 +55,7 @@ def test_other_columns_stay_whatever_the_tags(g2g: Run, toy_model: Path, tmp_pat
 def test_the_parser_sees_the_tags_asked_for(g2g: Run, toy_model: Path, text_udpipe: Path, tmp_path: Path) -> None:
     parser, tagger = Parser.load(toy_model), TextModel.load(text_udpipe)
     wrong = tmp_path / "wrong.conllu"
-    conllu.write(
-        (s.with_columns({conllu.UPOS: ["VERB"] * len(s), conllu.XPOS: ["_"] * len(s)}) for s in conllu.read(TOY)), wrong
-    )
+    conllu.write((s.with_columns({UPOS: ["VERB"] * len(s), XPOS: ["_"] * len(s)}) for s in conllu.read(TOY)), wrong)
     trees = {}
     for tags in ("keep", "predict", "none"):
         done = g2g("parse", "--model", toy_model, wrong, "--tags", tags)
@@ -188,7 +186,7 @@ def test_how_to_decode(g2g: Run, toy_model: Path, tmp_path: Path) -> None:
     assert run("--keep-arcs") == TOY.read_text()
     for tags in ("keep", "predict"):
         rows = [line.split("\t") for line in run("--probabilities", "--tags", tags).splitlines() if line[:1].isdigit()]
-        assert all("ArcP=" in row[conllu.MISC] and "LabelP=" in row[conllu.MISC] for row in rows)
+        assert all("ArcP=" in row[MISC] and "LabelP=" in row[MISC] for row in rows)
     best = list(conllu.read(io.StringIO(run("--beam", 4))))
     list(conllu.read(io.StringIO(run("--precision", "int8"))))
     ranked = list(conllu.read(io.StringIO(run("--beam", 4, "--nbest", 3))))

@@ -13,7 +13,7 @@ from graph2graph.models.features import Features
 from graph2graph.parser.parser import Parser
 from graph2graph.transition.states import is_arc
 from graph2graph.treebank import conllu
-from graph2graph.treebank.conllu import Sentence
+from graph2graph.treebank.sentence import Sentence
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

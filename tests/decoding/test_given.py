@@ -10,7 +10,7 @@ import pytest
 from graph2graph.errors import DataError
 from graph2graph.parser.parser import Parser
 from graph2graph.treebank import conllu
-from graph2graph.treebank.conllu import Sentence
+from graph2graph.treebank.sentence import Sentence
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

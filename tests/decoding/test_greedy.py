@@ -12,8 +12,7 @@ from graph2graph.models.step_state import StepState
 from graph2graph.parser.parser import Parser
 from graph2graph.transition.state import Action
 from graph2graph.transition.states import States
-from graph2graph.treebank import conllu
-from graph2graph.treebank.conllu import Sentence
+from graph2graph.treebank.sentence import MISC, Sentence
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -72,7 +71,7 @@ def test_probabilities_are_those_of_the_decisions(any_parser: Parser, toy: list[
                 assert decided.label_p[0] == 0
         [parsed] = any_parser.parse([sentence], probabilities=True)
         for word, row in enumerate(parsed.rows, 1):
-            values = dict(item.split("=") for item in row[conllu.MISC].split("|"))
+            values = dict(item.split("=") for item in row[MISC].split("|"))
             assert float(values["ArcP"]) == pytest.approx(expected[word][0], abs=1e-3)
             assert float(values["LabelP"]) == pytest.approx(expected[word][1], abs=1e-3)
         [plain] = any_parser.parse([sentence])

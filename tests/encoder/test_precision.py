@@ -11,7 +11,7 @@ import torch
 from graph2graph.encoder.precision import Int8Linear
 from graph2graph.errors import DataError
 from graph2graph.parser.parser import Parser
-from graph2graph.treebank.conllu import Sentence
+from graph2graph.treebank.sentence import Sentence
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

@@ -14,8 +14,8 @@ from graph2graph.errors import DataError
 from graph2graph.parser.parser import Parser
 from graph2graph.text.udpipe import TextModel
 from graph2graph.treebank import conllu
-from graph2graph.treebank.conllu import UPOS, Sentence
 from graph2graph.treebank.document import Document
+from graph2graph.treebank.sentence import UPOS, XPOS, Sentence
 from spacy_trees import trees
 
 spacy = pytest.importorskip("spacy")
@@ -171,7 +171,7 @@ def test_with_other_components(toy_model: Path) -> None:
     ruled.add_pipe("attribute_ruler").add(patterns=[[{"ORTH": "dog"}]], attrs={"POS": "NOUN"})
     ruled.add_pipe("g2g_parser", config={"model": str(toy_model)})
     doc = ruled("dog saw")
-    sentence = Sentence.from_words(["dog", "saw"]).with_columns({conllu.UPOS: ["NOUN", "_"], conllu.XPOS: ["_", "_"]})
+    sentence = Sentence.from_words(["dog", "saw"]).with_columns({UPOS: ["NOUN", "_"], XPOS: ["_", "_"]})
     assert trees(doc) == expected(Parser.load(toy_model), [sentence])
 
 

@@ -10,7 +10,7 @@ from graph2graph.parser.annotation import given_arcs, with_tree
 from graph2graph.parser.vocabulary import Vocabulary
 from graph2graph.transition.constraints import NOT_ROOT
 from graph2graph.transition.state import NO_NODE, ROOT
-from graph2graph.treebank.conllu import Sentence
+from graph2graph.treebank.sentence import Sentence
 
 VOCABULARY = Vocabulary(["nsubj", "punct", "root"], [], "root")
 

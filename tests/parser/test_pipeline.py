@@ -17,7 +17,7 @@ from graph2graph.parser.parser import Parser
 from graph2graph.parser.pipeline import ParsePlan, Pipeline
 from graph2graph.text.udpipe import TextModel
 from graph2graph.treebank import conllu
-from graph2graph.treebank.conllu import UPOS, Sentence
+from graph2graph.treebank.sentence import MISC, UPOS, Sentence
 
 TOY = list(conllu.read(Path(__file__).parents[1] / "data" / "toy.conllu"))
 KEEP, PREDICT, NONE = TagSource
@@ -161,7 +161,7 @@ def test_candidates_have_the_columns_of_the_input(nlp: Pipeline, source: str) ->
 def test_probabilities_reach_the_sentences_that_were_given(nlp: Pipeline) -> None:
     for sentence in nlp.parse(TOY, tags="predict", probabilities=True):
         assert all(one is not None and 0 < one.arc <= 1 for one in sentence.probabilities)
-        assert "ArcP=" in sentence.rows[0][conllu.MISC]
+        assert "ArcP=" in sentence.rows[0][MISC]
 
 
 def test_options_by_name_or_as_an_object(nlp: Pipeline, parser: Parser) -> None:

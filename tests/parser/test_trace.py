@@ -22,7 +22,7 @@ from graph2graph.parser.parser import Parser
 from graph2graph.parser.trace import Trace, trace
 from graph2graph.transition.state import Action, State
 from graph2graph.treebank import conllu
-from graph2graph.treebank.conllu import Sentence
+from graph2graph.treebank.sentence import Sentence
 from graph2graph.variants import VARIANTS
 
 pytestmark = pytest.mark.usefixtures("one_thread")

@@ -9,7 +9,7 @@ from graph2graph.errors import DataError
 from graph2graph.files import write_json
 from graph2graph.parser.vocabulary import Vocabulary
 from graph2graph.treebank import conllu
-from graph2graph.treebank.conllu import Sentence
+from graph2graph.treebank.sentence import Sentence
 
 TREEBANK = """\
 1	Dogs	dog	NOUN	NNS	_	2	nsubj	_	_

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from graph2graph.models.features import Features
 from graph2graph.parser import allocation
 from graph2graph.parser.windows import WINDOW, Windows, batches
-from graph2graph.treebank.conllu import Sentence
+from graph2graph.treebank.sentence import Sentence
 
 
 @given(lengths=st.lists(st.integers(1, 50), max_size=40), budget=st.integers(1, 200))

@@ -11,7 +11,7 @@ from graph2graph.errors import DataError
 from graph2graph.parser import workers
 from graph2graph.parser.parser import Parser
 from graph2graph.treebank import conllu
-from graph2graph.treebank.conllu import Sentence
+from graph2graph.treebank.sentence import Sentence
 
 TOY = list(conllu.read(Path(__file__).parents[1] / "data" / "toy.conllu"))
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("one_thread")]

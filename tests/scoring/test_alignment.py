@@ -9,7 +9,7 @@ import pytest
 
 from graph2graph import scoring
 from graph2graph.treebank import conllu
-from graph2graph.treebank.conllu import Sentence
+from graph2graph.treebank.sentence import Sentence
 from official_scorer import (
     HEARING,
     LABELS,

@@ -8,7 +8,7 @@ import pytest
 from conftest import CONTRACTIONS
 from graph2graph.parser.pipeline import Pipeline
 from graph2graph.treebank import conllu
-from graph2graph.treebank.conllu import HEAD, UPOS
+from graph2graph.treebank.sentence import HEAD, UPOS
 from server_tools import TEXT, TOY, Run, post, trees
 
 pytestmark = pytest.mark.usefixtures("one_thread")

@@ -12,7 +12,7 @@ import pytest
 from conftest import CONTRACTIONS
 from graph2graph.parser.pipeline import Pipeline
 from graph2graph.treebank import conllu
-from graph2graph.treebank.conllu import UPOS
+from graph2graph.treebank.sentence import UPOS
 from server_tools import FORM, TEXT, TOY, ask, multipart, post, process, trees
 
 pytestmark = pytest.mark.usefixtures("one_thread")

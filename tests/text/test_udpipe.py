@@ -17,7 +17,7 @@ from graph2graph.errors import DataError
 from graph2graph.text import udpipe as text
 from graph2graph.text.udpipe import TextModel, TextOptions, paragraphs
 from graph2graph.treebank import conllu
-from graph2graph.treebank.conllu import FEATS, FORM, ID, LEMMA, MISC, UPOS, XPOS, Sentence
+from graph2graph.treebank.sentence import FEATS, FORM, ID, LEMMA, MISC, UPOS, XPOS, Sentence
 
 TOY = ROOT / "tests" / "data" / "toy.conllu"
 TEXT = "Hey There. I don't think\nhe saw it.\n\nIt isn't the issue today.  Yes\n\n\n  A dog, a 🐕 !\tYes\n"
@@ -240,9 +240,7 @@ def test_train_text_mistakes(g2g: Run, tmp_path: Path) -> None:
     sentences = list(conllu.read(TOY))
     bad, untagged, one, spaced = (tmp_path / f"{name}.conllu" for name in ("bad", "untagged", "one", "spaced"))
     bad.write_text("1\tword\n\n2\tword\n\n")
-    conllu.write(
-        (s.with_columns({conllu.UPOS: ["_"] * len(s), conllu.XPOS: ["_"] * len(s)}) for s in sentences), untagged
-    )
+    conllu.write((s.with_columns({UPOS: ["_"] * len(s), XPOS: ["_"] * len(s)}) for s in sentences), untagged)
     conllu.write(sentences[2:3], one)
     conllu.write((s.with_columns({MISC: ["_"] * len(s)}) for s in sentences), spaced)
     empty = tmp_path / "empty.conllu"

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from graph2graph.transition import oracle
 from graph2graph.transition.oracle import completion, projective_order, rebuild, transitions
 from graph2graph.transition.state import ROOT, Action, State
-from graph2graph.treebank import conllu
+from graph2graph.treebank.sentence import cycles
 from strategies import random_projective_tree, random_tree, reattached, trees
 
 SHIFT, LEFT_ARC, RIGHT_ARC, SWAP = Action
@@ -141,7 +141,7 @@ def test_every_small_tree() -> None:
     for n_words in range(1, 6):
         for tree in itertools.product(range(n_words + 1), repeat=n_words):
             heads = list(tree)
-            if heads.count(ROOT) == 1 and next(conllu.cycles(heads), None) is None:
+            if heads.count(ROOT) == 1 and next(cycles(heads), None) is None:
                 eager, lazy = (transitions(heads, swap=swap) for swap in SWAPS)
                 assert rebuild(n_words, eager) == rebuild(n_words, lazy) == heads
                 assert is_projective(heads) == (not crossing(heads)) == (SWAP not in eager)

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graph2graph.transition.state import NO_NODE, ROOT, Action, State, replay
-from graph2graph.treebank import conllu
+from graph2graph.treebank.sentence import cycles
 
 SHIFT, LEFT_ARC, RIGHT_ARC, SWAP = Action
 
@@ -27,9 +27,7 @@ def is_single_rooted_tree(heads: list[int]) -> bool:
     """Whether every word comes to ROOT by its heads, and just one at once."""
     n_words = len(heads)
     return (
-        heads.count(ROOT) == 1
-        and all(ROOT <= head <= n_words for head in heads)
-        and next(conllu.cycles(heads), None) is None
+        heads.count(ROOT) == 1 and all(ROOT <= head <= n_words for head in heads) and next(cycles(heads), None) is None
     )
 
 

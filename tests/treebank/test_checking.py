@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from conftest import Result
 from graph2graph.treebank import conllu
-from graph2graph.treebank.conllu import ConlluError
+from graph2graph.treebank.checking import ConlluError
 from malformed import AFTER, BEFORE, CASES, VALID, Case
 
 G2g = Callable[..., Result]

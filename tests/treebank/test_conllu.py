@@ -17,7 +17,7 @@ from conllu_example import EXAMPLE, read_text
 from graph2graph import files
 from graph2graph.errors import DataError
 from graph2graph.treebank import conllu
-from graph2graph.treebank.conllu import FORM, Sentence
+from graph2graph.treebank.sentence import FORM, Sentence
 from strategies import File, conllu_files
 
 

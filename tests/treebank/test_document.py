@@ -15,9 +15,9 @@ from hypothesis import given
 import graph2graph
 from conftest import CONTRACTIONS, ROOT
 from graph2graph.errors import DataError
-from graph2graph.treebank import conllu, drawing
-from graph2graph.treebank.conllu import Sentence
+from graph2graph.treebank import drawing
 from graph2graph.treebank.document import Document, ParsedSentence, as_json
+from graph2graph.treebank.sentence import LEMMA, Sentence
 from strategies import trees
 
 TOY = ROOT / "tests" / "data" / "toy.conllu"
@@ -57,7 +57,7 @@ def test_words_are_the_columns() -> None:
         assert [word.id for word in sentence.words] == list(range(1, len(sentence) + 1))
         assert [word.head for word in sentence.words] == sentence.heads
         assert [word.deprel for word in sentence.words] == sentence.deprels
-        assert [word.lemma or "_" for word in sentence.words] == sentence.column(conllu.LEMMA)
+        assert [word.lemma or "_" for word in sentence.words] == sentence.column(LEMMA)
     first = document.words[0]
     assert (first.upos, first.xpos, first.feats, first.misc) == ("PRON", "PRP", {"Case": "Nom"}, {})
     assert (first.start_char, first.end_char, str(first)) == (None, None, "I")

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from graph2graph.errors import DataError
 from graph2graph.treebank import conllu, drawing
-from graph2graph.treebank.conllu import Sentence
+from graph2graph.treebank.sentence import UPOS, XPOS, Sentence
 from pictures import HEARING, HEARING_TREE, Heads, Picture, printable
 from strategies import random_tree, trees
 
@@ -119,14 +119,12 @@ def test_hearing() -> None:
     picture.assert_tidy()
     assert picture.title == "A hearing is scheduled on the issue today."
     assert picture.forms == sentence.forms
-    assert picture.tags == sentence.column(conllu.UPOS)
+    assert picture.tags == sentence.column(UPOS)
     assert Counter(picture.labels) == Counter(sentence.deprels)
 
 
 def test_wide_and_combining_characters_are_aligned() -> None:
-    sentence = sentence_of([0, 1, 1], forms=["漢字", "cafe\u0301", "abcd"]).with_columns(
-        {conllu.UPOS: "ABC", conllu.XPOS: "___"}
-    )
+    sentence = sentence_of([0, 1, 1], forms=["漢字", "cafe\u0301", "abcd"]).with_columns({UPOS: "ABC", XPOS: "___"})
     assert drawing.text(sentence).splitlines()[1:] == [
         "─┬─╼ 漢字  A  dep",
         " ├─╼ cafe\u0301  B  dep",
@@ -147,7 +145,7 @@ def test_words_without_head() -> None:
 
 
 def test_xpos_stands_in_for_upos() -> None:
-    sentence = sentence_of([0, 1]).with_columns({conllu.UPOS: ["_", "NOUN"], conllu.XPOS: ["VB", "NN"]})
+    sentence = sentence_of([0, 1]).with_columns({UPOS: ["_", "NOUN"], XPOS: ["VB", "NN"]})
     assert Picture(drawing.svg(sentence)).tags == ["VB", "NOUN"]
     assert "VB" in drawing.text(sentence)
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from graph2graph.server.schema import sentence_answer
 from graph2graph.treebank import conllu
-from graph2graph.treebank.conllu import MISC, Sentence
 from graph2graph.treebank.document import Document, as_json
+from graph2graph.treebank.sentence import MISC, Sentence
 
 BAD = [
     "ArcP=abc",

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from conllu_example import EXAMPLE, read_text
 from graph2graph.errors import DataError
 from graph2graph.treebank import conllu
-from graph2graph.treebank.conllu import DEPREL, HEAD, MISC, Sentence
+from graph2graph.treebank.sentence import DEPREL, HEAD, MISC, UPOS, XPOS, Sentence
 from strategies import File, conllu_files, trees
 
 
@@ -40,7 +40,7 @@ def test_sentence() -> None:
     first, second = read_text(EXAMPLE)
     assert (len(first), len(second)) == (4, 2)
     assert first.forms == ["Do", "n't", "go", "there"]
-    assert first.column(conllu.XPOS) == ["VB", "RB", "VB", "RB"]
+    assert first.column(XPOS) == ["VB", "RB", "VB", "RB"]
     assert first.heads == first.tree == [3, 3, 0, 3]
     assert first.comments == ["newdoc", "sent_id = s1", "text = Don't go there"]
     assert (first.sent_id, first.text) == ("s1", "Don't go there")
@@ -66,7 +66,7 @@ def test_with_probabilities() -> None:
 
 def test_with_columns() -> None:
     _, sentence = read_text(EXAMPLE)
-    changed = sentence.with_columns({conllu.UPOS: ["X", "Y"], conllu.XPOS: ["x", "y"]})
+    changed = sentence.with_columns({UPOS: ["X", "Y"], XPOS: ["x", "y"]})
     assert changed.lines[1] == "1\tYes\tyes\tX\tx\t_\t0\troot\t_\tSpaceAfter=No\n"
     assert changed.heads == sentence.heads
 
@@ -78,7 +78,7 @@ def test_values_for_too_few_words() -> None:
     with pytest.raises(ValueError, match="shorter"):
         sentence.with_probabilities([(1.0, 1.0)])
     with pytest.raises(ValueError, match="shorter"):
-        sentence.with_columns({conllu.UPOS: ["X"], conllu.XPOS: ["x"]})
+        sentence.with_columns({UPOS: ["X"], XPOS: ["x"]})
 
 
 def test_from_words() -> None:

@@ -6,8 +6,8 @@ import sys
 import pytest
 
 from conftest import CONTRACTIONS, ROOT
-from graph2graph.treebank.conllu import LEMMA, UPOS, XPOS
 from graph2graph.treebank.document import Document
+from graph2graph.treebank.sentence import LEMMA, UPOS, XPOS
 from spacy_trees import trees
 
 spacy = pytest.importorskip("spacy")

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from graph2graph.treebank.conllu import UPOS, XPOS, Sentence
+from graph2graph.treebank.sentence import UPOS, XPOS, Sentence
 
 LAST = 10  # arcs of this length or distance, and longer ones, share a bin
 ARC_BINS = ("ROOT", *map(str, range(1, LAST)), f"≥{LAST}")

@@ -19,7 +19,7 @@ from graph2graph.analysis.tables import (
     significance_table,
 )
 from graph2graph.files import write_bytes, write_text
-from graph2graph.treebank.conllu import Sentence
+from graph2graph.treebank.sentence import Sentence
 
 STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 70rem; margin: 2rem auto; padding: 0 1rem;

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from graph2graph import scoring
 from graph2graph.scoring import Punct
-from graph2graph.treebank.conllu import Sentence
+from graph2graph.treebank.sentence import Sentence
 
 Counts = npt.NDArray[np.int64]
 LEVEL = 0.05

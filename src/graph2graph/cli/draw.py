@@ -11,6 +11,7 @@ from graph2graph.cli.printing import report
 from graph2graph.cli.streams import name_of, source
 from graph2graph.errors import DataError
 from graph2graph.treebank import conllu, drawing
+from graph2graph.treebank.sentence import Sentence
 
 
 class DrawingFormat(StrEnum):
@@ -47,7 +48,7 @@ def draw(
         report(f"{file} has more sentences; the first is drawn, choose another with --sent-id")
 
 
-def _chosen(file: Path, sent_id: str | None) -> Iterator[conllu.Sentence]:
+def _chosen(file: Path, sent_id: str | None) -> Iterator[Sentence]:
     """All sentences, or only the first one with the sent_id; it is an error if there is none."""
     found = False
     for sentence in conllu.read(source(file), check="forest"):

@@ -15,7 +15,8 @@ from graph2graph.cli.streams import source
 from graph2graph.decoding.options import ParseOptions
 from graph2graph.files import read_lines
 from graph2graph.treebank import conllu
-from graph2graph.treebank.conllu import Sentence
+from graph2graph.treebank.checking import Check
+from graph2graph.treebank.sentence import Sentence
 
 if TYPE_CHECKING:
     from graph2graph.parser.parser import Candidate
@@ -81,7 +82,7 @@ class InputParser:
     def _prepare(self, given: Input, plan: "ParsePlan") -> "Iterator[Prepared]":
         """The sentences of an input, ready to be parsed."""
         if given.format is InputFormat.CONLLU:
-            check: conllu.Check = "forest" if self.options.keep_arcs else "columns"
+            check: Check = "forest" if self.options.keep_arcs else "columns"
             return self.pipeline.prepare(conllu.read(given.source, check=check), plan)
         from graph2graph.text.udpipe import LIMIT, horizontal, vertical
 

@@ -15,6 +15,8 @@ from graph2graph.errors import DataError
 from graph2graph.transition import oracle as static_oracle
 from graph2graph.transition.state import ROOT, Action, arc_of, replay
 from graph2graph.treebank import conllu
+from graph2graph.treebank.checking import located
+from graph2graph.treebank.sentence import Sentence
 
 
 class SwapChoice(StrEnum):
@@ -68,11 +70,11 @@ def oracle(
         raise DataError("not every tree was rebuilt")
 
 
-def _trees(file: Path) -> Iterator[conllu.Sentence]:
+def _trees(file: Path) -> Iterator[Sentence]:
     """The sentences of a treebank; one without a tree is an error."""
-    for located in conllu.located(conllu.read(source(file)), str(file)):
-        located.check_parsed()
-        yield located.sentence
+    for one in located(conllu.read(source(file)), str(file)):
+        one.check_parsed()
+        yield one.sentence
 
 
 def _count(file: Path, swap: SwapChoice) -> Counts:
@@ -89,7 +91,7 @@ def _count(file: Path, swap: SwapChoice) -> Counts:
     return counts
 
 
-def _play(sentence: conllu.Sentence, swap: SwapChoice) -> None:
+def _play(sentence: Sentence, swap: SwapChoice) -> None:
     """Print the states of one sentence, each with the action taken in it."""
     words = ["ROOT", *sentence.forms]
     table = Table("step", "stack", "buffer", "action", "new arc", title=Text(sentence.text), show_lines=False)

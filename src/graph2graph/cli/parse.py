@@ -18,7 +18,7 @@ from graph2graph.decoding.options import ParseOptions, TagSource, read_reencode
 from graph2graph.errors import DataError
 from graph2graph.parser import catalogue
 from graph2graph.treebank import drawing
-from graph2graph.treebank.conllu import Sentence
+from graph2graph.treebank.sentence import Sentence
 
 
 class TreeFormat(StrEnum):

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from graph2graph.cli.inputs import Input, InputFormat
-from graph2graph.treebank.conllu import Sentence
+from graph2graph.treebank.sentence import Sentence
 
 INTERVAL = 0.2  # seconds between updates
 

@@ -31,8 +31,7 @@ from graph2graph.files import write_bytes
 from graph2graph.parser import catalogue
 from graph2graph.parser.pipeline import Pipeline
 from graph2graph.parser.vocabulary import TAG_COLUMNS
-from graph2graph.treebank import conllu
-from graph2graph.treebank.conllu import Sentence
+from graph2graph.treebank.sentence import UPOS, Sentence
 from graph2graph.treebank.spacy_doc import ROOT, set_attributes
 
 SPACE = "dep"  # the label of white space
@@ -167,7 +166,7 @@ class GraphParser(Pipe):
 
 def _tags(doc: Doc, column: int) -> list[str] | None:
     """The tags of a Doc for a column of CoNLL-U; None if it has none."""
-    tags = ["" if token.is_space else token.pos_ if column == conllu.UPOS else token.tag_ for token in doc]
+    tags = ["" if token.is_space else token.pos_ if column == UPOS else token.tag_ for token in doc]
     return [tag or "_" for tag in tags] if any(tags) else None
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from graph2graph.arrays import BoolArray, IntArray
 from graph2graph.encoder.pieces import Pieces
-from graph2graph.treebank import conllu
+from graph2graph.treebank.sentence import FORM, Sentence
 
 OUTSIDE = -1  # the column of a node that is not in the window
 
@@ -88,10 +88,10 @@ class Featurizer:
         self.tag_column = tag_column
         self.max_positions = max_positions
 
-    def __call__(self, sentence: conllu.Sentence) -> Features:
+    def __call__(self, sentence: Sentence) -> Features:
         """The features of one sentence."""
         room = self.max_positions - 3  # for CLS, ROOT and SEP
-        of_words = [self.pieces.of(row[conllu.FORM])[:room] for row in sentence.rows]
+        of_words = [self.pieces.of(row[FORM])[:room] for row in sentence.rows]
         tags = np.zeros(len(of_words) + 1, dtype=np.int64)
         if self.tag_column is not None:
             tags[1:] = [self.tag_ids.get(row[self.tag_column], 0) for row in sentence.rows]

@@ -12,7 +12,7 @@ from graph2graph.parser.vocabulary import Vocabulary
 from graph2graph.transition import constraints
 from graph2graph.transition.state import NO_NODE, ROOT
 from graph2graph.transition.states import arcs_of
-from graph2graph.treebank.conllu import Sentence
+from graph2graph.treebank.sentence import Sentence
 
 
 def given_arcs(sentence: Sentence, vocabulary: Vocabulary) -> Given:

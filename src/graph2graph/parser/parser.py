@@ -30,7 +30,7 @@ from graph2graph.parser.annotation import given_arcs, with_probabilities, with_t
 from graph2graph.parser.model_directory import Settings
 from graph2graph.parser.vocabulary import TAG_COLUMNS, Vocabulary
 from graph2graph.parser.windows import DecodeBatch, Windows
-from graph2graph.treebank.conllu import Sentence
+from graph2graph.treebank.sentence import Sentence
 
 BATCHES_TOGETHER = 4  # batches of a sentence model that are decoded together
 

@@ -23,9 +23,8 @@ from graph2graph.parser import catalogue
 from graph2graph.parser.parser import Candidate, Parser
 from graph2graph.text import udpipe as text
 from graph2graph.text.udpipe import TextModel
-from graph2graph.treebank import conllu
-from graph2graph.treebank.conllu import Sentence
 from graph2graph.treebank.document import Document
+from graph2graph.treebank.sentence import FEATS, LEMMA, UPOS, XPOS, Sentence
 
 TEXTS = 256  # whose sentences share batches
 
@@ -48,7 +47,7 @@ class Prepared(NamedTuple):
         """The given sentence with its tree: the parsed sentence with the lemmas, tags and features of the given one."""
         if self.given is self.tagged:
             return tree
-        columns = (conllu.LEMMA, conllu.UPOS, conllu.XPOS, conllu.FEATS)
+        columns = (LEMMA, UPOS, XPOS, FEATS)
         return tree.with_columns({column: self.given.column(column) for column in columns})
 
 

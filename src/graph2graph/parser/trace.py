@@ -21,8 +21,7 @@ from graph2graph.models.parser_model import ParserModel
 from graph2graph.parser.parser import Parser
 from graph2graph.transition.state import NO_NODE, Action, arc_of
 from graph2graph.transition.states import States
-from graph2graph.treebank import conllu
-from graph2graph.treebank.conllu import Sentence
+from graph2graph.treebank.sentence import FEATS, FORM, LEMMA, UPOS, XPOS, Sentence
 
 N_LABELS = 5  # of each arc, the most probable
 DIGITS = 6  # of a probability
@@ -149,11 +148,11 @@ def trace(parser: Parser, sentence: Sentence, *, tags: bool = True, reencode: Re
 def _word(number: int, row: list[str]) -> TraceWord:
     return {
         "id": number,
-        "form": row[conllu.FORM],
-        "lemma": row[conllu.LEMMA],
-        "upos": row[conllu.UPOS],
-        "xpos": row[conllu.XPOS],
-        "feats": row[conllu.FEATS],
+        "form": row[FORM],
+        "lemma": row[LEMMA],
+        "upos": row[UPOS],
+        "xpos": row[XPOS],
+        "feats": row[FEATS],
     }
 
 

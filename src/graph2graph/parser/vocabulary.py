@@ -8,10 +8,9 @@ from typing import Any
 
 from graph2graph.errors import DataError
 from graph2graph.files import read_json
-from graph2graph.treebank import conllu
-from graph2graph.treebank.conllu import Sentence
+from graph2graph.treebank.sentence import DEPREL, UPOS, XPOS, Sentence
 
-TAG_COLUMNS = {"upos": conllu.UPOS, "xpos": conllu.XPOS, "none": None}
+TAG_COLUMNS = {"upos": UPOS, "xpos": XPOS, "none": None}
 
 
 @dataclass(frozen=True)
@@ -29,8 +28,8 @@ class Vocabulary:
         labels, found_tags, root_labels, others = set[str](), set[str](), set[str](), set[str]()
         for sentence in sentences:
             for row, head in zip(sentence.rows, sentence.heads, strict=True):
-                labels.add(row[conllu.DEPREL])
-                (root_labels if head == 0 else others).add(row[conllu.DEPREL])
+                labels.add(row[DEPREL])
+                (root_labels if head == 0 else others).add(row[DEPREL])
                 if column is not None and row[column] != "_":
                     found_tags.add(row[column])
         if len(root_labels) != 1 or root_labels & others:

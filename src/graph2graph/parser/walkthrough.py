@@ -17,7 +17,7 @@ from graph2graph.parser.parser import Parser
 from graph2graph.transition import oracle
 from graph2graph.transition.state import NO_NODE, ROOT, Action, arc_of
 from graph2graph.transition.states import States
-from graph2graph.treebank.conllu import Sentence
+from graph2graph.treebank.sentence import Sentence
 
 FURTHER_PIECE = "+"  # the label of the arcs from the first piece of a word to the others
 _NAMES = {CLS: "CLS", SEP: "SEP", ROOT: "ROOT"}

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from graph2graph.models.features import Features
 from graph2graph.parser import allocation
-from graph2graph.treebank.conllu import Sentence
+from graph2graph.treebank.sentence import Sentence
 
 WINDOW = 1024  # sentences
 

@@ -19,7 +19,7 @@ from graph2graph.encoder.precision import Precision
 from graph2graph.errors import DataError
 from graph2graph.parser import allocation
 from graph2graph.parser.parser import Parser
-from graph2graph.treebank.conllu import Sentence
+from graph2graph.treebank.sentence import Sentence
 
 CHUNK = 256  # sentences that a worker gets at a time
 CHUNKS_AHEAD = 2  # for each worker, running or waiting to be fetched; so memory stays constant

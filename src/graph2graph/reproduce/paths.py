@@ -10,6 +10,7 @@ from graph2graph.errors import DataError
 from graph2graph.reproduce.plans import PlannedRun
 from graph2graph.reproduce.rows import table_names
 from graph2graph.treebank import conllu
+from graph2graph.treebank.sentence import Sentence
 
 HELD_OUT = 0.1  # share at the end of a training file that serves as development file where there is none
 
@@ -110,7 +111,7 @@ class Paths:
         return done.stdout.strip() if done.returncode == 0 else ""
 
 
-def write_sentences(path: Path, sentences: Sequence[conllu.Sentence]) -> None:
+def write_sentences(path: Path, sentences: Sequence[Sentence]) -> None:
     """Write a treebank file, and its directory if there is none."""
     path.parent.mkdir(parents=True, exist_ok=True)
     conllu.write(sentences, path)

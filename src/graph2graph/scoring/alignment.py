@@ -8,8 +8,8 @@ from functools import lru_cache
 from itertools import islice
 from typing import NamedTuple
 
-from graph2graph.treebank.conllu import FORM, XPOS, ConlluError, ConlluProblem, LocatedSentence, Sentence, located
-from graph2graph.treebank.sentence import BYTE_ORDER_MARK
+from graph2graph.treebank.checking import ConlluError, ConlluProblem, LocatedSentence, located
+from graph2graph.treebank.sentence import BYTE_ORDER_MARK, FORM, XPOS, Sentence
 
 ROOT = -1  # as the head of a word, where words are numbered through the file
 

@@ -4,7 +4,8 @@ from collections.abc import Iterable, Iterator
 from itertools import zip_longest
 
 from graph2graph.scoring.alignment import check_complete, without_spaces
-from graph2graph.treebank.conllu import LocatedSentence, Sentence, located
+from graph2graph.treebank.checking import LocatedSentence, located
+from graph2graph.treebank.sentence import Sentence
 
 
 def paired(

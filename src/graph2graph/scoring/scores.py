@@ -32,7 +32,7 @@ from graph2graph.scoring.alignment import (
     check_characters,
 )
 from graph2graph.scoring.pairing import paired
-from graph2graph.treebank.conllu import DEPREL, FORM, LEMMA, UPOS, XPOS, Sentence
+from graph2graph.treebank.sentence import DEPREL, FORM, LEMMA, UPOS, XPOS, Sentence
 
 Punct = Literal["include", "unicode", "ptb"]
 

@@ -16,7 +16,7 @@ from graph2graph.decoding.options import ParseOptions
 from graph2graph.parser.parser import Parser
 from graph2graph.server.limits import Limits, RequestRefused
 from graph2graph.server.metrics import ServerMetrics
-from graph2graph.treebank.conllu import Sentence
+from graph2graph.treebank.sentence import Sentence
 
 T = TypeVar("T")
 WAITING_SHARE = 0.1  # of the time of the last batch may be spent on waiting for the next

@@ -26,7 +26,7 @@ from graph2graph.server.schema import (
 from graph2graph.server.service import Service
 from graph2graph.transition import constraints
 from graph2graph.transition.state import NO_NODE
-from graph2graph.treebank.conllu import Sentence
+from graph2graph.treebank.sentence import Sentence
 
 STATUSES = (400, 404, 413, 422, 429, 503, 504)
 ERRORS: dict[int | str, dict[str, Any]] = {status: {"model": ErrorAnswer} for status in STATUSES}

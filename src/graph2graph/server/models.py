@@ -8,7 +8,7 @@ from graph2graph.errors import DataError
 from graph2graph.parser import catalogue
 from graph2graph.parser.pipeline import Pipeline
 from graph2graph.server.limits import RequestRefused
-from graph2graph.treebank.conllu import Sentence
+from graph2graph.treebank.sentence import Sentence
 
 
 class ServedModel:

@@ -10,7 +10,7 @@ from graph2graph.server.limits import Limits
 from graph2graph.server.models import ServedModel
 from graph2graph.text import udpipe as text
 from graph2graph.treebank import conllu
-from graph2graph.treebank.conllu import Sentence
+from graph2graph.treebank.sentence import Sentence
 
 InputFormat = Literal["text", "generic_tokenizer", "horizontal", "vertical", "conllu"]
 

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from graph2graph.treebank import document
-from graph2graph.treebank.conllu import Sentence
+from graph2graph.treebank.sentence import Sentence
 
 
 class _Strict(BaseModel):

@@ -19,7 +19,7 @@ from graph2graph.server.limits import RequestRefused
 from graph2graph.server.models import ServedModel, ServedModels
 from graph2graph.server.reading import InputFormat, RequestData
 from graph2graph.server.service import Service
-from graph2graph.treebank.conllu import Sentence
+from graph2graph.treebank.sentence import Sentence
 
 PAPER = "Mohammadshahi and Henderson: Graph-to-Graph Transformer for Transition-based Dependency Parsing, 2020"
 UDPIPE = "http://ufal.mff.cuni.cz/udpipe"

@@ -27,7 +27,7 @@ from ufal import udpipe
 from graph2graph.errors import DataError
 from graph2graph.files import write_bytes, write_text, writing
 from graph2graph.treebank import conllu
-from graph2graph.treebank.conllu import Sentence
+from graph2graph.treebank.sentence import FEATS, LEMMA, UPOS, XPOS, Sentence
 
 Source = str | os.PathLike[str]
 
@@ -95,10 +95,10 @@ class TextModel:
             words = list(found.words)[1:]  # the first is the root
             yield sentence.with_columns(
                 {
-                    conllu.LEMMA: [word.lemma or "_" for word in words],
-                    conllu.UPOS: [word.upostag or "_" for word in words],
-                    conllu.XPOS: [word.xpostag or "_" for word in words],
-                    conllu.FEATS: [word.feats or "_" for word in words],
+                    LEMMA: [word.lemma or "_" for word in words],
+                    UPOS: [word.upostag or "_" for word in words],
+                    XPOS: [word.xpostag or "_" for word in words],
+                    FEATS: [word.feats or "_" for word in words],
                 }
             )
 
@@ -302,7 +302,7 @@ def _udpipe_sentences(path: Source) -> Any:
         if not reader.nextSentence(sentence, error):
             raise DataError(f"{path}: sentence {given.sent_id or given.text!r}: {error.message.strip()}")
         sentences.append(sentence)
-        has_tags = has_tags or given.rows[0][conllu.UPOS] != "_"
+        has_tags = has_tags or given.rows[0][UPOS] != "_"
     if not has_tags:
         raise DataError(f"{path}: no tags to learn from; expected UPOS in a treebank")
     return sentences

@@ -6,7 +6,7 @@ import numpy as np
 
 from graph2graph import scoring
 from graph2graph.parser.parser import Parser
-from graph2graph.treebank.conllu import Sentence
+from graph2graph.treebank.sentence import Sentence
 
 
 def score(parser: Parser, gold: Sequence[Sentence], *, reencode: float | None = None) -> scoring.Scores:

@@ -15,7 +15,7 @@ from graph2graph.parser.parser import Parser
 from graph2graph.transition import oracle
 from graph2graph.transition.state import NO_NODE, Action, State
 from graph2graph.transition.states import States, arcs_of
-from graph2graph.treebank.conllu import Sentence
+from graph2graph.treebank.sentence import Sentence
 
 NEVER = 1 << 40  # the step at which ROOT is attached
 

@@ -28,7 +28,7 @@ from graph2graph.training.plan import QUICK, Plan, Speed, plan, timed
 from graph2graph.training.processes import Processes
 from graph2graph.training.sampling import Sampler
 from graph2graph.training.supervision import GraphKind
-from graph2graph.treebank.conllu import Sentence
+from graph2graph.treebank.sentence import Sentence
 
 LOG_EVERY = 20  # steps
 DRAW_EVERY = 60  # seconds

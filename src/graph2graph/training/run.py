@@ -26,7 +26,7 @@ from graph2graph.training.report import LineReport
 from graph2graph.training.resources import check_resources
 from graph2graph.training.settings import resolve
 from graph2graph.treebank import conllu
-from graph2graph.treebank.conllu import Sentence
+from graph2graph.treebank.sentence import Sentence
 
 HINT = (
     "note: training without a pretrained encoder; --encoder NAME|DIR (for instance bert-base-multilingual-cased) gives a "

@@ -18,54 +18,10 @@ from typing import IO, Any
 
 from graph2graph import files
 from graph2graph.errors import DataError, one_line
-from graph2graph.treebank.checking import (
-    BLANK_LINES,
-    Check,
-    ConlluError,
-    ConlluProblem,
-    LocatedSentence,
-    located,
-    parse_lines,
-)
-from graph2graph.treebank.sentence import (
-    COLUMN_NAMES,
-    DEPREL,
-    DEPS,
-    FEATS,
-    FORM,
-    HEAD,
-    ID,
-    LEMMA,
-    MISC,
-    UPOS,
-    XPOS,
-    Sentence,
-    cycles,
-)
+from graph2graph.treebank.checking import BLANK_LINES, Check, ConlluError, ConlluProblem, parse_lines
+from graph2graph.treebank.sentence import Sentence
 
-__all__ = [
-    "COLUMN_NAMES",
-    "DEPREL",
-    "DEPS",
-    "FEATS",
-    "FORM",
-    "HEAD",
-    "ID",
-    "LEMMA",
-    "MISC",
-    "UPOS",
-    "XPOS",
-    "Check",
-    "ConlluError",
-    "ConlluProblem",
-    "LocatedSentence",
-    "Sentence",
-    "cycles",
-    "located",
-    "problems",
-    "read",
-    "write",
-]
+__all__ = ["Sentence", "problems", "read", "write"]
 
 Source = str | os.PathLike[str] | IO[bytes] | IO[str]
 

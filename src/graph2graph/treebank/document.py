@@ -23,8 +23,20 @@ from typing import TYPE_CHECKING, Any
 
 from graph2graph.errors import DataError
 from graph2graph.treebank import conllu, drawing
-from graph2graph.treebank.conllu import Sentence
 from graph2graph.treebank.misc import ArcProbability, Span, pairs
+from graph2graph.treebank.sentence import (
+    COLUMN_NAMES,
+    DEPREL,
+    FEATS,
+    FORM,
+    ID,
+    LEMMA,
+    MISC,
+    UPOS,
+    XPOS,
+    Sentence,
+    cycles,
+)
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc
@@ -75,32 +87,32 @@ class Word:
     @property
     def form(self) -> str:
         """The word as it is written."""
-        return self._row[conllu.FORM]
+        return self._row[FORM]
 
     @property
     def lemma(self) -> str | None:
         """The dictionary form."""
-        return self._cell(conllu.LEMMA)
+        return self._cell(LEMMA)
 
     @property
     def upos(self) -> str | None:
         """The universal part of speech."""
-        return self._cell(conllu.UPOS)
+        return self._cell(UPOS)
 
     @property
     def xpos(self) -> str | None:
         """The treebank's own tag."""
-        return self._cell(conllu.XPOS)
+        return self._cell(XPOS)
 
     @property
     def feats(self) -> dict[str, str]:
         """The morphological features."""
-        return pairs(self._row[conllu.FEATS])
+        return pairs(self._row[FEATS])
 
     @property
     def misc(self) -> dict[str, str]:
         """The items of the MISC column; the value of one without `=` is empty."""
-        return pairs(self._row[conllu.MISC])
+        return pairs(self._row[MISC])
 
     @property
     def head(self) -> int | None:
@@ -110,7 +122,7 @@ class Word:
     @property
     def deprel(self) -> str | None:
         """The label of the arc from its head."""
-        return self._cell(conllu.DEPREL)
+        return self._cell(DEPREL)
 
     @property
     def probability(self) -> ArcProbability | None:
@@ -176,7 +188,7 @@ class ParsedSentence(Sentence):
     @classmethod
     def of(cls, sentence: Sentence) -> "ParsedSentence":
         """The same sentence; a cycle is an error."""
-        cycle = next(conllu.cycles(sentence.heads), None)
+        cycle = next(cycles(sentence.heads), None)
         if cycle is not None:
             raise DataError(f"sentence {(sentence.sent_id or sentence.text)!r} is no tree: word {cycle} is in a cycle")
         return cls(**{field.name: getattr(sentence, field.name) for field in fields(Sentence)})
@@ -282,12 +294,12 @@ def as_json(sentence: Sentence) -> dict[str, Any]:
 
     `_` is null, id and head are numbers, and start_char and end_char are present if the offsets are known.
     """
-    names = [name.lower() for name in conllu.COLUMN_NAMES]
+    names = [name.lower() for name in COLUMN_NAMES]
     words: list[dict[str, Any]] = []
     spans = sentence.spans or [None] * len(sentence)
     for row, head, span in zip(sentence.rows, sentence.heads, spans, strict=True):
         word: dict[str, Any] = {name: None if value == "_" else value for name, value in zip(names, row, strict=True)}
-        word |= {"id": int(row[conllu.ID]), "form": row[conllu.FORM], "head": head}
+        word |= {"id": int(row[ID]), "form": row[FORM], "head": head}
         words.append(word | ({"start_char": span.start, "end_char": span.end} if span else {}))
     return {"sent_id": sentence.sent_id, "text": sentence.text, "words": words}
 

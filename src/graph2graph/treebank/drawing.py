@@ -5,6 +5,7 @@ the same words. In a projective tree the lane is the depth of nesting; crossing 
 
     >>> import io
     >>> lines = ["1 Dogs _ NOUN _ _ 2 nsubj _ _", "2 bark _ VERB _ _ 0 root _ _"]
+    >>> from graph2graph.treebank import conllu
     >>> [sentence] = conllu.read(io.StringIO("\\n".join(line.replace(" ", "\\t") for line in lines)))
     >>> print(text(sentence))
     # text = Dogs bark
@@ -19,11 +20,11 @@ from itertools import pairwise
 from xml.sax.saxutils import escape
 
 from graph2graph.errors import DataError
-from graph2graph.treebank import conllu
 from graph2graph.treebank.characters import direction, n_cells, padded, printable, text_width
+from graph2graph.treebank.sentence import UPOS, XPOS, Sentence, cycles
 
 
-def text(sentence: conllu.Sentence) -> str:
+def text(sentence: Sentence) -> str:
     """The tree in box characters: one line per word, with its form, tag and label.
 
     The dependents of a head hang on an upright line, left of their own upright lines. A line from the left edge leads
@@ -39,20 +40,20 @@ def text(sentence: conllu.Sentence) -> str:
     return "\n".join(rows)
 
 
-def svg(sentence: conllu.Sentence) -> str:
+def svg(sentence: Sentence) -> str:
     """The tree as a stand-alone SVG 1.1 picture, right to left if most words are."""
     _refuse_cycle(sentence)
     return "\n".join(_Picture(sentence).elements()) + "\n"
 
 
-def _refuse_cycle(sentence: conllu.Sentence) -> None:
-    cycle = next(conllu.cycles(sentence.heads), None)
+def _refuse_cycle(sentence: Sentence) -> None:
+    cycle = next(cycles(sentence.heads), None)
     if cycle is not None:
         raise DataError(f"sentence {(sentence.sent_id or sentence.text)!r} is no tree: word {cycle} is in a cycle")
 
 
-def _tags(sentence: conllu.Sentence) -> list[str]:
-    return [row[conllu.XPOS] if row[conllu.UPOS] == "_" else row[conllu.UPOS] for row in sentence.rows]
+def _tags(sentence: Sentence) -> list[str]:
+    return [row[XPOS] if row[UPOS] == "_" else row[UPOS] for row in sentence.rows]
 
 
 def _lay(lanes: list[int], first: int, last: int) -> int:
@@ -196,7 +197,7 @@ class _Arc:
 class _Picture:
     """The layout of a tree: the constructor places words, arcs and labels; `elements` draws them."""
 
-    def __init__(self, sentence: conllu.Sentence) -> None:
+    def __init__(self, sentence: Sentence) -> None:
         self.title = printable(sentence.text)
         self.forms = [printable(form) for form in sentence.forms]
         self.tags = ["" if tag == "_" else printable(tag) for tag in _tags(sentence)]

@@ -47,7 +47,7 @@ class Sentence:
         return cls(lines, rows, list(range(n_comments, n_comments + len(rows))), [None] * len(rows))
 
     def column(self, index: int) -> list[str]:
-        """One column of all words, as written: `sentence.column(conllu.LEMMA)`."""
+        """One column of all words, as written: `sentence.column(LEMMA)`."""
         return [row[index] for row in self.rows]
 
     @property
@@ -133,7 +133,7 @@ class Sentence:
         return replace(self, lines=lines, row_lines=[line + len(new) for line in self.row_lines])
 
     def with_columns(self, columns: Mapping[int, Sequence[str]]) -> "Sentence":
-        """The same sentence with other values in some columns: `sentence.with_columns({conllu.LEMMA: lemmas})`."""
+        """The same sentence with other values in some columns: `sentence.with_columns({LEMMA: lemmas})`."""
         rows = zip(self.rows, *columns.values(), strict=True)
         changed = self._with_cells({i: dict(zip(columns, cells, strict=True)) for i, (_, *cells) in enumerate(rows)})
         return changed.with_misc_parsed() if MISC in columns else changed

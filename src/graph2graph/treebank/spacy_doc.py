@@ -12,11 +12,10 @@ from spacy.parts_of_speech import IDS
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
-from graph2graph.treebank import conllu
-from graph2graph.treebank.conllu import Sentence
+from graph2graph.treebank.sentence import FEATS, LEMMA, MISC, UPOS, XPOS, Sentence
 
 ROOT = "ROOT"
-_TEXT_COLUMNS = {"lemmas": conllu.LEMMA, "tags": conllu.XPOS, "morphs": conllu.FEATS}
+_TEXT_COLUMNS = {"lemmas": LEMMA, "tags": XPOS, "morphs": FEATS}
 
 
 def doc_of(sentences: Sequence[Sentence], vocab: Vocab | None = None) -> Doc:
@@ -30,7 +29,7 @@ def doc_of(sentences: Sequence[Sentence], vocab: Vocab | None = None) -> Doc:
         starts += [1, *[-1] * (len(sentence) - 1)]
         columns["words"] += sentence.forms
         columns["spaces"] += _spaces(sentence)
-        columns["pos"] += [tag if tag in IDS else "" for tag in sentence.column(conllu.UPOS)]
+        columns["pos"] += [tag if tag in IDS else "" for tag in sentence.column(UPOS)]
         for name, column in _TEXT_COLUMNS.items():
             columns[name] += ["" if cell == "_" else cell for cell in sentence.column(column)]
         for i, (head, deprel) in enumerate(zip(sentence.heads, sentence.deprels, strict=True), first):
@@ -52,7 +51,7 @@ def set_attributes(doc: Doc, **attributes: list[int]) -> None:
 
 def _spaces(sentence: Sentence) -> list[bool]:
     """Whether a space follows each word; inside a multiword token none does."""
-    spaces = ["SpaceAfter=No" not in misc.split("|") for misc in sentence.column(conllu.MISC)]
+    spaces = ["SpaceAfter=No" not in misc.split("|") for misc in sentence.column(MISC)]
     for first, last, row in sentence.ranges:
-        spaces[first - 1 : last] = [False] * (last - first) + ["SpaceAfter=No" not in row[conllu.MISC].split("|")]
+        spaces[first - 1 : last] = [False] * (last - first) + ["SpaceAfter=No" not in row[MISC].split("|")]
     return spaces
