@@ -2,7 +2,7 @@
 
     python experiments/paper_figures.py [--check]
 
-The page shows what the code feeds to the encoder (`graph2graph.parser.walkthrough`), for the sentence of Appendix C. The models
+The page shows what the code feeds to the encoder (see walkthrough.py), for the sentence of Appendix C. The models
 are untrained: the input does not depend on their weights. --check writes nothing and fails if the page is not up to date.
 """
 
@@ -12,12 +12,13 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from walkthrough import InputRow, WalkStep, walk_through
+
 from graph2graph import markdown
 from graph2graph.config import Config
 from graph2graph.files import write_text
 from graph2graph.parser.parser import Parser
 from graph2graph.parser.vocabulary import Vocabulary
-from graph2graph.parser.walkthrough import InputRow, WalkStep, walk_through
 from graph2graph.treebank import conllu
 from graph2graph.treebank.sentence import Sentence
 from graph2graph.variants import VARIANTS

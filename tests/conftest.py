@@ -35,6 +35,7 @@ TREEBANKS = Path(os.environ.get("G2G_TREEBANKS", ROOT.parent / "shared" / "treeb
 
 sys.path.append(str(ROOT / "experiments"))  # scripts that write pages of the docs
 sys.path.append(str(ROOT / "benchmarks"))  # the naive forms that ours are compared with
+sys.path.append(str(ROOT / "experiments"))  # the pages that experiments make
 
 CONTRACTIONS = """\
 # newpar

@@ -53,6 +53,11 @@ def test_names_are_defined_in_the_files_that_they_link_to(name: str, file: str) 
         assert Path(inspect.getsourcefile(found) or "").resolve() == (DOCS / file).resolve()
 
 
+@pytest.mark.parametrize(("name", "file"), re.findall(r"\[`(\w+)`\]\(([^)]+\.py)\)", PAGE))
+def test_functions_of_experiments_are_in_the_files_that_they_link_to(name: str, file: str) -> None:
+    assert f"\ndef {name}(" in (DOCS / file).read_text(encoding="utf-8")
+
+
 def equations(text: str) -> set[int]:
     """The equations that a file mentions: "Eq. 3", "Eq. 11 and 12", "Eq. 6, 7 and 9", "Eq. 1 to 4"."""
     found: set[int] = set()

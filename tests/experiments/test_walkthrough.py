@@ -3,12 +3,12 @@
 import io
 
 import pytest
+from walkthrough import InputRow, walk_through
 
 from graph2graph.config import Config
 from graph2graph.errors import DataError
 from graph2graph.parser.parser import Parser
 from graph2graph.parser.vocabulary import Vocabulary
-from graph2graph.parser.walkthrough import InputRow, walk_through
 from graph2graph.treebank import conllu
 from graph2graph.treebank.sentence import Sentence
 from graph2graph.variants import VARIANTS
