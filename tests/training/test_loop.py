@@ -15,6 +15,7 @@ import pytest
 from graph2graph.parser.parser import Parser
 from graph2graph.training import loop, plan
 from graph2graph.training.learner import Learner, Update
+from graph2graph.training.loop import Progress
 from graph2graph.variants import VARIANTS
 from toy_training import TINY_FLAGS, TOY, Recorder, tiny_parser, toy_trainer, train_in_child
 
@@ -82,6 +83,12 @@ def test_interrupted_at_any_step_it_ends_bit_for_bit_the_same(tmp_path: Path, mo
     assert recorder.resumed_at == [9]
     assert (killed / "model.safetensors").read_bytes() == (whole / "model.safetensors").read_bytes()
     assert lines_without_time(killed) == lines_without_time(whole)
+
+
+def test_the_progress_that_15cd585_saved_can_be_read() -> None:
+    saved = {"step": 6, "epoch": 1, "batch": 2, "best": 50.0, "best_step": 4, "epochs_since_best": 1}
+    progress = Progress.read(saved | {"elapsed": 3.0, "metrics_size": 100, "plan": {}})
+    assert progress == Progress(**saved, pieces=0, loss_kinds=[0.0, 0.0, 0.0])  # type: ignore[arg-type]
 
 
 @pytest.mark.slow
