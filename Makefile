@@ -5,7 +5,7 @@ PYTHON ?= python3
 READY := $(VENV)/.ready
 PIP := PIP_CONSTRAINT=constraints.txt $(BIN)/pip install --quiet --disable-pip-version-check
 
-.PHONY: setup demo test lint weights docs clean
+.PHONY: setup demo test quick lint weights docs clean
 
 setup: $(READY)
 
@@ -23,10 +23,14 @@ demo: setup
 	$(BIN)/g2g draw paragraph.conllu --sent-id 2 -f svg -o paragraph.svg
 	@echo "All of it in CoNLL-U: paragraph.conllu; the second sentence as a picture: paragraph.svg"
 
+# Style, types, layers, dead code, code written twice.
 lint: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/vulture
+	$(BIN)/pylint src
 
 # The encoders that tests use, fetched once; without them (no network) those tests are skipped and say so.
 weights: .weights/minilm-l6 .weights/mpnet-base
@@ -34,13 +38,15 @@ weights: .weights/minilm-l6 .weights/mpnet-base
 .weights/%: | $(READY)
 	-$(BIN)/python experiments/encoders.py $*
 
-# First what stands below everything and needs no torch, at once; then all the rest, on all cores.
-FIRST := tests/transition tests/treebank/test_conllu.py
-PYTEST := OMP_NUM_THREADS=1 $(BIN)/pytest
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/pytest -n auto
 
+# All tests.
 test: lint weights
-	$(PYTEST) $(FIRST)
-	$(PYTEST) -n auto $(addprefix --ignore=,$(FIRST))
+	$(PYTEST)
+
+# What to run before every commit: all but the tests that take over a second.
+quick: setup
+	$(PYTEST) -m 'not slow'
 
 # The site: guide, command line, API, results. A dead link is an error, but not with --quiet, which hides it from --strict.
 docs: setup
