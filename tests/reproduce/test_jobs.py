@@ -5,6 +5,7 @@ import signal
 from pathlib import Path
 
 import pytest
+import torch
 
 from graph2graph.errors import DataError
 from graph2graph.reproduce.jobs import Failure, Job, results_of, run_jobs
@@ -12,8 +13,8 @@ from graph2graph.reproduce.jobs import Failure, Job, results_of, run_jobs
 pytestmark = pytest.mark.slow
 
 
-def threads_and(value: int) -> tuple[str, int]:
-    return os.environ["OMP_NUM_THREADS"], value
+def threads_and(value: int) -> tuple[int, int]:
+    return torch.get_num_threads(), value
 
 
 def fails(kind: str) -> None:
@@ -25,12 +26,10 @@ def fails(kind: str) -> None:
     raise ValueError("unexpected")
 
 
-def test_each_job_has_its_arguments_and_threads(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OMP_NUM_THREADS", "7")
+def test_each_job_has_its_arguments_and_threads() -> None:
     jobs = [Job(f"job {n}", threads_and, (n,), threads=n) for n in (1, 2, 3)]
     found = {job.name: result for job, result in run_jobs(jobs, workers=2)}
-    assert found == {f"job {n}": (str(n), n) for n in (1, 2, 3)}
-    assert os.environ["OMP_NUM_THREADS"] == "7"
+    assert found == {f"job {n}": (n, n) for n in (1, 2, 3)}
 
 
 def test_a_failure_does_not_stop_the_others(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import os
 import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing import get_context
 from multiprocessing.connection import Connection, wait
@@ -78,8 +78,7 @@ def results_of(jobs: Iterable[Job[Result]], workers: int) -> Iterator[tuple[Job[
 def _start(job: Job[Any]) -> tuple[Connection, SpawnProcess]:
     receiver, sender = SPAWN.Pipe(duplex=False)
     process = SPAWN.Process(target=_work, args=(job, sender), name=job.name)
-    with _environment("OMP_NUM_THREADS", str(job.threads)):  # which torch reads when it is imported
-        process.start()
+    process.start()
     sender.close()  # so that the end of the process ends the pipe
     return receiver, process
 
@@ -96,6 +95,9 @@ def _result(receiver: Connection, process: SpawnProcess) -> Any:
 
 def _work(job: Job[Any], sender: Connection) -> None:
     """Do a job and send its result, in the new process."""
+    import torch
+
+    torch.set_num_threads(job.threads)
     if job.log is not None:
         job.log.parent.mkdir(parents=True, exist_ok=True)
         log = os.open(job.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
@@ -113,17 +115,3 @@ def _work(job: Job[Any], sender: Connection) -> None:
         sys.exit(130)
     with suppress(BrokenPipeError):  # the process that started this one may be gone
         sender.send((result,))
-
-
-@contextmanager
-def _environment(name: str, value: str) -> Iterator[None]:
-    """Set an environment variable for the processes started in the block."""
-    before = os.environ.get(name)
-    os.environ[name] = value
-    try:
-        yield
-    finally:
-        if before is None:
-            del os.environ[name]
-        else:
-            os.environ[name] = before
