@@ -40,6 +40,7 @@ def new_dependents(actions: IntArray, labels: IntArray, focus: IntArray) -> NewD
     LEFT-ARC(l)    for s1: ψ = C[s1], ω = C[s2], l = l to the left
     SHIFT, SWAP    for none: every node keeps its ω and l
 
+    >>> import numpy as np
     >>> new = new_dependents(np.array([Action.RIGHT_ARC]), labels=np.array([7]), focus=np.array([[2, 4, 5]]))
     >>> new.heads.tolist(), new.dependents.tolist()
     ([2], [4])
