@@ -373,7 +373,7 @@ def test_truncated_safetensors(spoilt: Path, kept: int) -> None:
 
 
 def test_too_many_layers(bert: Path) -> None:
-    assert complaint(lambda: load(bert, layers=4)) == f"{bert}: 4 layers wanted, but the encoder has 3"
+    assert complaint(lambda: load(bert, layers=4)) == f"{bert}: 4 layers asked for; it has 3"
 
 
 # ---------------------------------------------------------------------- where an encoder is found
@@ -434,7 +434,7 @@ def test_without_network(tmp_path: Path) -> None:
     )
     assert run.stderr == ""
     [line] = run.stdout.splitlines()
-    assert line.startswith("bert-base-uncased: no such directory, and the download from the hub failed: ")
+    assert line.startswith("bert-base-uncased: no such directory, and the hub does not have it: ")
 
 
 def test_without_the_hub_package(monkeypatch: pytest.MonkeyPatch) -> None:

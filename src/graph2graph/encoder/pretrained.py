@@ -110,7 +110,7 @@ def find(name: str | os.PathLike[str]) -> Path:
         if not any(found.glob("model*.safetensors")):
             found = Path(snapshot_download(text, allow_patterns=[*_HUB_FILES, _OLD_FILES]))
     except Exception as error:  # of any kind, from the hub or the network
-        raise DataError(f"{name}: no such directory, and the download from the hub failed: {_line(error)}") from error
+        raise DataError(f"{name}: no such directory, and the hub does not have it: {_line(error)}") from error
     return found
 
 
@@ -145,7 +145,7 @@ def load(directory: Path, config: EncoderConfig) -> GraphEncoder:
     """
     available = read_config(directory)
     if config.layers > available.layers:
-        raise DataError(f"{directory}: {config.layers} layers wanted, but the encoder has {available.layers}")
+        raise DataError(f"{directory}: {config.layers} layers asked for; it has {available.layers}")
     encoder = GraphEncoder(config)
     weights = _translated(_read(directory), _position_offset(_read_theirs(directory / "config.json")))
     if not available.n_segments:

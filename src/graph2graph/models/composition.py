@@ -39,11 +39,6 @@ def new_dependents(actions: IntArray, labels: IntArray, focus: IntArray) -> NewD
     RIGHT-ARC(l)   for s2: ψ = C[s2], ω = C[s1], l = l to the right
     LEFT-ARC(l)    for s1: ψ = C[s1], ω = C[s2], l = l to the left
     SHIFT, SWAP    for none: every node keeps its ω and l
-
-    >>> import numpy as np
-    >>> new = new_dependents(np.array([Action.RIGHT_ARC]), labels=np.array([7]), focus=np.array([[2, 4, 5]]))
-    >>> new.heads.tolist(), new.dependents.tolist()
-    ([2], [4])
     """
     arcs = arcs_of(actions, focus)
     is_right = actions[arcs.positions] == Action.RIGHT_ARC

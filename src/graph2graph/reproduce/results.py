@@ -30,7 +30,7 @@ class RunStart:
     threads: int
     time_limit: float | None  # seconds
     commit: str
-    command: str  # the same for a shell, with published paths
+    command: str  # with published paths
 
 
 def read_start(directory: Path) -> RunStart | None:
@@ -71,7 +71,7 @@ def collect(
         **made,
         "precision": run.config.train.precision,
         "commit": start.commit,
-        "command": start.command,
+        "command": f"OMP_NUM_THREADS={start.threads} {start.command}",
         **_environment(),
         "plan": run.plan,
         "config": read_json(directory / "config.json"),

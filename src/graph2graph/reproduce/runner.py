@@ -78,7 +78,7 @@ def _start(run: PlannedRun, paths: Paths, workers: int) -> RunStart:
         threads = max(1, (os.cpu_count() or 1) // workers)
         limit = None if run.minutes is None else 60 * run.minutes * workers  # each worker has a share of the machine
         command = training_of(run, paths, limit).command(paths.published)
-        start = RunStart(plan, threads, limit, paths.commit(), f"OMP_NUM_THREADS={threads} {command}")
+        start = RunStart(plan, threads, limit, paths.commit(), command)
         write_json(directory / "begun.json", asdict(start))
     elif start.plan != plan:
         raise DataError(f"started with other settings than the row has now; remove {directory} to run it anew")

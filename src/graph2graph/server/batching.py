@@ -38,7 +38,7 @@ class PendingRequest:
         return self.parser is other.parser and self.options == other.options
 
     def take(self, n_words: int) -> list[Sentence]:
-        """Remove and return the next sentences, up to this many words but at least one sentence."""
+        """Remove and return the next sentences: up to so many words, but at least one sentence."""
         taken: list[Sentence] = []
         while self.waiting and (not taken or len(self.waiting[-1]) <= n_words):
             taken.append(self.waiting.pop())
@@ -141,7 +141,7 @@ class Batcher:
         return batch
 
     def _record(self, batch: Batch, seconds: float) -> None:
-        """Count a batch, and update the speed from which waiting times are estimated."""
+        """Count a batch, and update the speed that clients are told to wait by."""
         n_sentences = sum(len(sentences) for _, sentences in batch)
         n_words = sum(len(sentence) for _, sentences in batch for sentence in sentences)
         self.last_seconds = seconds

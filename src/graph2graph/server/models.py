@@ -39,7 +39,7 @@ class ServedModels:
     def load(cls, names: Sequence[str]) -> "ServedModels":
         """Load models by name or directory, and parse a word with each, so that a broken one fails at once.
 
-        This runs in a separate thread because torch starts a team of threads for every thread that runs a model. With more
+        This runs in a thread of its own because torch starts a team of threads for every thread that runs a model. With more
         of them than cores, all would be slow; this team ends with its thread.
         """
         with ThreadPoolExecutor(1) as thread:

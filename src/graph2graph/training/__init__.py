@@ -1,3 +1,1 @@
-"""From a treebank to a parser: examples, batches, the loss, and the loop that puts them together.
-
-Imports parser and below."""
+"""From a treebank to a parser."""
