@@ -1,8 +1,8 @@
 """Beam search: the best trees of each sentence and their scores.
 
-The score of a tree is the log probability of the actions and labels that built it. At each step the best hypotheses of a
-sentence are kept, and always the one that greedy decoding would follow. So the best tree never scores below the greedy one,
-and a beam of one is greedy decoding.
+The score of a tree is the log probability of the actions and labels that built it. At each step a sentence keeps its best
+hypotheses, and always the one that greedy decoding would build. So the best tree never scores below the greedy one, and a beam
+of one is greedy decoding.
 
 Shapes: D hypotheses that are not complete, C candidates for the next step.
 """
@@ -71,7 +71,7 @@ def beam_search(
     *,
     work: Work | None = None,
 ) -> list[list[Hypothesis]]:
-    """The trees found for each sentence, at most as many as the beam is wide, the best first."""
+    """The trees found for each sentence, the best first; at most `beam` trees."""
     decode = decode.model_copy(update={"draft_tokens": 0})  # the hypotheses change at every step, which wastes drafts
     states, n = States([feature.n_words for feature in features]), len(features)
     kept = _Beam(states, np.arange(n), np.zeros(n), np.ones(n, dtype=np.bool_))
@@ -119,7 +119,7 @@ def _expand(kept: _Beam, reencoder: Reencoder) -> _Candidates:
 
 
 def _score(reencoder: Reencoder, rows: IntArray, focus: IntArray, legal: BoolArray) -> Scored:
-    """The scores of the actions of all hypotheses, on encodings that each of them may use."""
+    """The scores of the actions of all hypotheses, each computed from an encoding that it may use."""
     reencoder.encode_waiting(rows, at_once=True)
     scored = reencoder.score(rows, focus, legal)
     if not scored.is_sure.all():
@@ -138,7 +138,7 @@ def _with_labels(
     top_p, top = scores.topk(min(N_LABELS, scores.shape[1]), dim=1)
     for rank, (log_p, labels) in enumerate(zip(top_p.T.cpu().numpy(), top.T.cpu().numpy(), strict=True)):
         labelled = arcs._replace(labels=labels, scores=arcs.scores + log_p, is_greedy=arcs.is_greedy & (rank == 0))
-        yield labelled.take(np.isfinite(log_p))  # an arc from ROOT has one possible label, the others all but that
+        yield labelled.take(np.isfinite(log_p))  # an arc from ROOT can only have the root label, no other arc can
 
 
 def _best(found: _Candidates, sentences: IntArray, beam: int) -> IntArray:

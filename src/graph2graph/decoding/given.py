@@ -1,17 +1,17 @@
-"""Given arcs and labels: greedy decoding builds them and chooses the rest."""
+"""Given arcs and labels: greedy decoding keeps them and chooses the rest."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from graph2graph.arrays import BoolArray, IntArray
+from graph2graph.arrays import BoolArray, IntArray, padded
 from graph2graph.transition.constraints import Constraint
 from graph2graph.transition.state import NO_NODE, Action
 
 
 class Given(NamedTuple):
-    """The given part of a sentence's tree: heads and labels of nodes 0..n, NO_NODE where any will do, or NOT_ROOT."""
+    """The given part of a sentence's tree: heads (or NOT_ROOT) and labels of nodes 0..n, NO_NODE where none is given."""
 
     heads: IntArray
     labels: IntArray
@@ -24,11 +24,7 @@ class GivenArcs:
         self.constraints = {
             row: Constraint(one.heads.tolist()) for row, one in enumerate(given) if (one.heads != NO_NODE).any()
         }
-        self.labels: IntArray = np.full(
-            (len(given), max((len(one.labels) for one in given), default=0)), NO_NODE
-        )  # [B, m]
-        for row, one in enumerate(given):
-            self.labels[row, : len(one.labels)] = one.labels
+        self.labels = padded([one.labels for one in given], NO_NODE)  # [B, m]
 
     def restrict(self, legal: BoolArray, rows: IntArray) -> None:
         """Remove the actions that would make a given arc impossible."""
@@ -37,12 +33,12 @@ class GivenArcs:
                 legal[position] &= self.constraints[row].allowed
 
     def labels_of(self, rows: IntArray, dependents: IntArray, best: IntArray) -> IntArray:
-        """The labels of arcs: the given ones or else the best, each [A]."""
+        """The label of each arc, [A]: the given one or else the best."""
         labels = self.labels[rows, dependents]
         return np.where(labels == NO_NODE, best, labels)
 
     def advance(self, rows: IntArray, actions: IntArray) -> None:
-        """Take the actions in the constraints, too."""
+        """Update the constraints with the actions taken."""
         for row, action in zip(rows.tolist(), actions.tolist(), strict=True):
             if row in self.constraints:
                 self.constraints[row].take(Action(action))

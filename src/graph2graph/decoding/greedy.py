@@ -1,7 +1,7 @@
 """Greedy decoding (Eq. 10): at each step the best legal action and, for an arc, its best label.
 
-Many sentences are decoded together. They advance independently: a sentence whose encoding is stale waits until enough others
-wait too, so that they share one batch of the encoder (see `reencoding`).
+Many sentences are decoded together, but each at its own pace: a sentence with a stale encoding waits until enough others wait
+too, so that they share one batch of the encoder (see reencoding.py).
 
 Shapes: D decisions in a step, A arcs among them, L labels, B sentences.
 """
@@ -60,18 +60,18 @@ class Work:
 
     n_encoded: int = 0  # states
     n_pieces: int = 0  # in them
-    decisions: list[Decisions] | None = None  # of each step; give an empty list to have it filled
+    decisions: list[Decisions] | None = None  # of each step, if an empty list is given
     observer: Callable[[States, Scored, Decisions], None] | None = None  # called before each step's actions are taken
 
     def record(self, states: States, scored: Scored, decided: Decisions) -> None:
-        """Pass on the decisions of a step."""
+        """Keep the decisions of a step and tell the observer."""
         if self.decisions is not None:
             self.decisions.append(decided)
         if self.observer is not None:
             self.observer(states, scored, decided)
 
     def add(self, other: "Work | Reencoder") -> None:
-        """Add what was encoded elsewhere."""
+        """Add the numbers of other work."""
         self.n_encoded += other.n_encoded
         self.n_pieces += other.n_pieces
 
@@ -85,13 +85,13 @@ def greedy(
     given: Sequence[Given] | None = None,
     work: Work | None = None,
 ) -> States:
-    """The final states of these sentences, which have the given arcs and labels; adds what was done to `work`."""
+    """Decode sentences to their final states, which have the given arcs and labels; `work` is updated."""
     work = work or Work()
-    if given is not None:  # drafts ignore given arcs, so they would seldom be used
+    if given:  # drafts ignore given arcs, so they would seldom be used
         decode = decode.model_copy(update={"draft_tokens": 0})
     states = States([feature.n_words for feature in features])
     reencoder = reencoder_of(model, features, states, decode)
-    given_arcs = None if given is None else GivenArcs(given)
+    given_arcs = GivenArcs(given) if given else None
     active = (~states.is_final).nonzero()[0]
     while len(active):
         step(states, active, reencoder, given_arcs, work)
@@ -101,7 +101,7 @@ def greedy(
 
 
 def step(states: States, rows: IntArray, reencoder: Reencoder, given: GivenArcs | None, work: Work) -> None:
-    """One step of Eq. 10 in those of these rows whose encoding can be used.
+    """Take one step of Eq. 10 in those of these rows whose encoding can be used.
 
         Z^t = Gin(X, G^t)                         encode the sentence with the graph built so far
         G^{t+1} = G^t ∪ Gout(Select(Z^t, P^t))    decide on the vectors of s2, s1 and b1, and add the arc

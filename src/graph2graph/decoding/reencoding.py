@@ -15,7 +15,7 @@ Shapes: B sentences, D decisions in a step, w the width of the history.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -37,10 +37,10 @@ MIN_LENGTH_RATIO = 0.75  # of the shortest to the longest sentence in a batch th
 
 
 class Scored(NamedTuple):
-    """The action scores of D decisions, and the encodings that they were made from."""
+    """The action scores of D decisions, and the encodings they were computed from."""
 
     encodings: Encodings
-    owners: Tensor  # [D] the encoded state that each decision belongs to
+    owners: Tensor  # [D] the encoded state of each decision
     past: Tensor | None  # [D, w] its history
     actions: Tensor  # [D, 4] the scores
     is_fresh: BoolArray  # [D] whether the encoding was made for this step
@@ -50,61 +50,22 @@ class Scored(NamedTuple):
         """Some of the decisions."""
         index = torch.from_numpy(decisions).to(self.actions.device)
         past = None if self.past is None else self.past[index]
-        return Scored(
-            self.encodings,
-            self.owners[index],
-            past,
-            self.actions[index],
-            self.is_fresh[decisions],
-            self.is_sure[decisions],
-        )
+        owners, actions = self.owners[index], self.actions[index]
+        return Scored(self.encodings, owners, past, actions, self.is_fresh[decisions], self.is_sure[decisions])
 
     def label_scores(self, model: ParserModel, decisions: IntArray, focus: IntArray, is_right: Tensor) -> Tensor:
-        """The scores of the labels of an arc in each of these decisions, [len(decisions), L]; focus is [D, 3]."""
+        """The label scores of some decisions, which add arcs: [len(decisions), L]; focus is [D, 3]."""
         index = model.tensor(decisions)
         past = None if self.past is None else self.past[index]
         return model.label_scores(self.encodings, self.owners[index], model.tensor(focus[decisions]), is_right, past)
 
 
-class Reencoder(Protocol):
-    """Keeps an encoding of each parser state of a batch and replaces it when it is no longer good enough."""
-
-    model: ParserModel
-    n_encoded: int  # states
-    n_pieces: int  # in them
-
-    def encode_waiting(self, rows: IntArray, *, at_once: bool = False) -> None:
-        """Encode the waiting rows among these if all of them wait or if they fill a batch; at_once: in any case."""
-
-    def ready(self, rows: IntArray) -> IntArray:
-        """The rows among these that do not wait for an encoding."""
-
-    def score(self, rows: IntArray, focus: IntArray, legal: BoolArray) -> Scored:
-        """The scores of the actions in these rows, one decision each."""
-
-    def postpone(self, rows: IntArray) -> None:
-        """Make these rows wait for an encoding."""
-
-    def advance(self, rows: IntArray, focus: IntArray, actions: IntArray, labels: IntArray) -> None:
-        """Take in the actions just applied to these rows; focus is s2, s1, b1 before them."""
-
-    def take(self, rows: IntArray, states: States) -> None:
-        """Continue with copies of some rows, whose states are these."""
-
-
-def reencoder_of(model: ParserModel, features: Sequence[Features], states: States, decode: DecodeConfig) -> Reencoder:
-    """The re-encoder of a model for these states, which the decoder will change."""
-    if model.config.input == "state":
-        return StateReencoder(model, features, states)
-    return SentenceReencoder(model, features, states, decode)
-
-
 class StateReencoder:
-    """Encodes the states anew at every step: the states are the input of a state model."""
+    """Encodes the states at every step: they are the input of a state model. Methods as in `SentenceReencoder`."""
 
     def __init__(self, model: ParserModel, features: Sequence[Features], states: States) -> None:
         self.model, self.states, self.step_state = model, states, StepState(model, features)
-        self.n_encoded = self.n_pieces = 0
+        self.n_encoded = self.n_pieces = 0  # states, and the pieces in them
 
     def encode_waiting(self, rows: IntArray, *, at_once: bool = False) -> None:
         """Do nothing: `score` encodes."""
@@ -145,34 +106,29 @@ class SentenceReencoder:
     def __init__(self, model: ParserModel, features: Sequence[Features], states: States, decode: DecodeConfig) -> None:
         self.model, self.features, self.states, self.decode = model, features, states, decode
         self.lengths = np.array([feature.n_pieces for feature in features])
-        self.is_stale = np.zeros(
-            len(features), dtype=np.bool_
-        )  # whether an arc was added since the sentence was encoded
-        self.is_fresh = np.zeros(len(features), dtype=np.bool_)  # whether no action was taken since
-        self.is_waiting = np.zeros(len(features), dtype=np.bool_)
-        self.new_dependents: dict[int, list[int]] = {  # of long sentences: those of the arcs since they were encoded
-            row: [] for row, feature in enumerate(features) if feature.is_long
-        }
+        # of each row: was an arc added since it was encoded? was no action taken since? does it wait to be encoded?
+        self.is_stale, self.is_fresh, self.is_waiting = np.zeros((3, len(features)), dtype=np.bool_)
+        # of each long sentence: the dependents of the arcs added since it was encoded
+        self.new_dependents: dict[int, list[int]] = {row: [] for row, one in enumerate(features) if one.is_long}
         # without a graph, or with a threshold, many decisions use one encoding
         is_projected = not model.config.graph_input or decode.reencode < EXACT
-        self.table = EncodingTable(model, states, is_projected=is_projected)
-        self.drafts = Drafts()
-        self.n_encoded = self.n_pieces = 0
+        self.table, self.drafts = EncodingTable(model, states, is_projected=is_projected), Drafts()
+        self.n_encoded = self.n_pieces = 0  # states, and the pieces in them
         self._encode(np.arange(len(features)))
 
     def encode_waiting(self, rows: IntArray, *, at_once: bool = False) -> None:
-        """Encode the waiting rows among these if all of them wait or if they fill a batch; at_once: in any case."""
+        """Encode those of these rows that wait, if all wait or if they fill a batch; with `at_once` in any case."""
         self._use_drafts(rows[self.is_waiting[rows]])
         waiting = rows[self.is_waiting[rows]]
         if at_once or len(waiting) == len(rows) or self.lengths[waiting].sum() >= ENOUGH:
             self._encode(waiting)
 
     def ready(self, rows: IntArray) -> IntArray:
-        """The rows among these that do not wait for an encoding."""
+        """Those of these rows that do not wait for an encoding."""
         return rows[~self.is_waiting[rows]]
 
     def score(self, rows: IntArray, focus: IntArray, legal: BoolArray) -> Scored:
-        """The scores of the actions in these rows, on the encodings they have."""
+        """The scores of the actions in these rows, computed from the encodings they have."""
         model, owners, threshold = self.model, self.model.tensor(rows), self.decode.reencode
         scores = model.action_scores(self.table.encodings, owners, model.tensor(focus), model.tensor(legal))
         is_sure = np.ones(len(rows), dtype=np.bool_)
@@ -186,7 +142,7 @@ class SentenceReencoder:
         self.is_waiting[rows] = True
 
     def advance(self, rows: IntArray, focus: IntArray, actions: IntArray, labels: IntArray) -> None:  # noqa: ARG002
-        """Mark the encodings that an arc has made stale."""
+        """Mark what the actions, just applied to these rows, have made stale; focus is s2, s1, b1 before them."""
         self.is_fresh[rows] = False
         if not self.model.config.graph_input:
             return
@@ -212,13 +168,12 @@ class SentenceReencoder:
         """Give each of these rows the encoding of its graph, if that was drafted."""
         if self.drafts:
             for row in rows.tolist():
-                vectors = self.drafts.pop(row, self.states)
-                if vectors is not None:
+                if (vectors := self.drafts.pop(row, self.states)) is not None:
                     self.table.put_row(row, vectors)
                     self._mark_fresh(np.array([row]))
 
     def _encode(self, rows: IntArray) -> None:
-        """Encode these rows, as many at a time as the budget allows, and drafts if there is room for them."""
+        """Encode these rows, as many at a time as the budget allows; if there is room, encode drafts too."""
         n_ahead = 0
         if self.decode.reencode == EXACT and self.is_waiting[rows].any():
             n_ahead = self.decode.draft_tokens // int(self.lengths[rows].sum()) - 1
@@ -236,7 +191,7 @@ class SentenceReencoder:
             self.new_dependents[row] = []
 
     def _encode_ahead(self, rows: IntArray, n_arcs: int) -> None:
-        """Encode these rows together with the graphs that they will probably have after each of the next arcs."""
+        """Encode these rows, and in the same batch the graphs they will probably have after the next arcs."""
         drafts = [(rows, self.states.take(rows)), *drafted(self.model, self.table.encodings, self.states, rows, n_arcs)]
         owners = np.concatenate([of for of, _ in drafts])
         states = States.joined([some for _, some in drafts])
@@ -247,7 +202,7 @@ class SentenceReencoder:
         self.n_pieces += int(self.lengths[owners].sum())
 
     def _encode_together(self, rows: IntArray) -> None:
-        """Encode these rows in one batch; of a long sentence only the windows that hold a new dependent."""
+        """Encode these rows in one batch; of a long sentence only the windows with a new dependent."""
         parts = [self.features[row] for row in rows.tolist()]
         is_new = np.arange(self.states.heads.shape[1]) <= self.states.n_words[rows, None]  # [len(rows), nodes]
         for position, row in enumerate(rows.tolist()):
@@ -259,8 +214,18 @@ class SentenceReencoder:
         self.n_pieces += sum(part.n_pieces for part in parts)
 
 
+Reencoder = StateReencoder | SentenceReencoder
+
+
+def reencoder_of(model: ParserModel, features: Sequence[Features], states: States, decode: DecodeConfig) -> Reencoder:
+    """The re-encoder that a model needs; the decoder changes these states."""
+    if model.config.input == "state":
+        return StateReencoder(model, features, states)
+    return SentenceReencoder(model, features, states, decode)
+
+
 def _chunks(rows: IntArray, lengths: IntArray, budget: int) -> Iterator[IntArray]:
-    """Rows of similar length together; each chunk, padded to its longest, is within the budget of pieces.
+    """Yield rows of similar length together; a chunk, padded to its longest row, keeps to the budget of pieces.
 
     A chunk of at least CHUNK_PIECES ends before a row that is much shorter than its longest.
     """

@@ -25,9 +25,7 @@ class FormatChange:
     renamed: Mapping[str, str] = field(default_factory=dict)
 
 
-CHANGES: dict[int, FormatChange] = {
-    2: FormatChange(cut=("model.encoder.relation_std", "train.explore")),
-}
+CHANGES: dict[int, FormatChange] = {2: FormatChange(cut=("model.encoder.relation_std", "train.explore"))}
 
 
 def dump_config(config: Config) -> dict[str, Any]:
