@@ -2,7 +2,7 @@
 
     python benchmarks/attention.py [--sizes 6x384 6x768] [--lengths 16 32 64 128] [--clock wall|cpu] [--json]
 
-Batches of 32 rows without padding, each with a tree of its own, both directions of its arcs (k = 3). Forward is inference;
+Batches of 32 rows without padding, each with a different tree, both directions of its arcs (k = 3). Forward is inference;
 a training step is forward, backward and AdamW, with dropout (attention dropout too) on both sides, and a small vocabulary, so
 that the optimiser's time hides nothing. All forms take turns in one process, in changing order, and the best time of each
 counts. On a busy machine threads wait for each other and wall time says little: take the processor's time, of one thread

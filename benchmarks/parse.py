@@ -2,7 +2,7 @@
 
     python benchmarks/parse.py FILE [--model en] [--settings encoder naive sent exact …] [--rounds 2] [--threads 2] [--json]
 
-Each setting has a process of its own; all take turns, for several rounds, and the best round of each counts, its peak memory
+Each setting runs in a separate process; all take turns, for several rounds, and the best round of each counts, its peak memory
 too. `encoder` is one forward pass of the BertModel of `transformers`, of the same shape, over the same pieces. `naive` is the
 straightforward decoder (`naive_parser.py`) on batches of 10 sentences as they come, timed on a sample, as is `exact-sample`.
 `exact` is timed on every fourth sentence, so that all of it takes less than 8 minutes. `sent` encodes each sentence once,

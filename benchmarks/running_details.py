@@ -6,7 +6,7 @@ The models have the paper's size: six layers of 768. Training is the paper's, wi
 evaluation is exact greedy decoding of the same sentences. SWAP is ruled out, since untrained classifiers would swap all the
 time. The paper counts 79,664 transitions in 39,832 sentences, two to a sentence, where there are two to a word: its "second a
 transition" is one for half a sentence. The table has our time for half a sentence beside it, and the time of a real transition
-in a column of its own. With --write the result goes to experiments/results/running-details.json and
+in another column. With --write the result goes to experiments/results/running-details.json and
 docs/tables/running-details.md.
 """
 

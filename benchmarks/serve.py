@@ -93,7 +93,7 @@ async def load(port: int, requests: list[bytes], given: argparse.Namespace) -> A
 
 
 def served(given: argparse.Namespace, kind: str) -> dict[str, Any] | None:
-    """The load of one kind, on a server of its own; None if the model cannot do it."""
+    """The load of one kind, on a new server; None if the model cannot do it."""
     import urllib.request
 
     command = [sys.executable, "-m", "graph2graph", "serve", "--port", "0", "--model", given.model]
@@ -151,7 +151,7 @@ def parse_speed(kind: str, model: str, file: Path, threads: int) -> float:
 
 
 def parsed(kind: str, given: argparse.Namespace) -> float:
-    """Words a second of `g2g parse`, in a process of its own."""
+    """Words a second of `g2g parse`, measured in a separate process."""
     job = Job(kind, parse_speed, (kind, given.model, given.file, given.threads), threads=given.threads)
     [(_, speed)] = results_of([job], workers=1)
     return speed

@@ -10,8 +10,8 @@
     python experiments/english.py ship sent-g2g-1             # half precision, into the package, scored as shipped
     python experiments/english.py page                        # docs/english.md, from the results
 
-English-EWT, gold words, E5-small, one core for each run. Finished runs are skipped. A stopped run goes on with its plan, which
-was made for --minutes; if other work on the machine held it up, --until gives it more time. Results go to
+English-EWT, gold words, E5-small, one core for each run. Finished runs are skipped. A stopped run is resumed with its plan,
+which was made for --minutes; if other work on the machine slowed it down, --until gives it more time. Results go to
 experiments/results/english.json.
 """
 
@@ -52,7 +52,7 @@ COMMON: Settings = {
 }
 GRAPHS: Settings = {"train": {"states": 1, "stale_weight": 0.9}}
 FRESH: Settings = {"train": {"stale_weight": 0.0, "empty_stale_weight": 0.0}}  # decisions on the newest graph only
-ON: Settings = {"train": {"learning_rate": 1e-4, "new_learning_rate": 1e-3}}  # for runs that go on from a finished one
+ON: Settings = {"train": {"learning_rate": 1e-4, "new_learning_rate": 1e-3}}  # for runs that continue a finished one
 SETTINGS = {
     "sent": COMMON,
     "sent-g2g": merged(COMMON, GRAPHS, {"train": {"empty_epochs": 3}}),
@@ -142,7 +142,7 @@ def learning_curve(metrics: Path) -> list[tuple[int, float]]:
 
 
 def differences(gold: list[Sentence], trees: Trees) -> list[dict[str, Any]]:
-    """Each run minus the SentTr of its seed, and minus the SentTr that went on for as long, for each kind of tags."""
+    """Each run minus the SentTr of its seed, and minus the SentTr that was continued for as long, for each kind of tags."""
     rows = []
     for second, tags in trees:
         kind, seed = second.rsplit("-", 1)
@@ -214,7 +214,7 @@ def raw_text(gold: list[Sentence]) -> str:
 
 
 def uas_and_las(gold: list[Sentence], parsed: list[Sentence]) -> dict[str, float]:
-    """Both, rounded."""
+    """UAS and LAS, rounded."""
     return scoring.score(gold, parsed).as_dict("uas", "las", digits=2)
 
 

@@ -70,7 +70,7 @@ def job(name: str, given: argparse.Namespace) -> Job[dict[str, Any]]:
 
 
 def train_and_score(training: Training, row: dict[str, Any]) -> dict[str, Any]:
-    """Train a model, or go on; return the row with its scores, with tags and without."""
+    """Train a model or resume its training; return the row with its scores, with tags and without."""
     state = train(training, PATHS.root, training.command(PATHS.published))
     parser, gold = Parser.load(training.output), list(conllu.read(RUNS / "dev.conllu"))
     return row | {

@@ -49,7 +49,7 @@ def reproduce(
 ) -> None:
     """Run the missing rows of a table of the paper, and write its page with our figures beside the published ones.
 
-    Needs a clone of the repository. Finished runs are skipped; stopped runs go on, even after a kill. Results are in
+    Needs a clone of the repository. Finished runs are skipped; stopped runs are resumed, even after a kill. Results are in
     experiments/results/, pages in docs/tables/, models and parsed files in runs/reproduce/.
 
     Examples:

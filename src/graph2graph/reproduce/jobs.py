@@ -1,7 +1,7 @@
 """Jobs side by side, each in a spawned process that gets its arguments as data.
 
 A spawned process shares no state with this one, so a job computes the same whatever ran before it. If this process is killed,
-jobs that have started go on to their end.
+the jobs that have started still finish.
 """
 
 import os
@@ -24,7 +24,7 @@ SPAWN = get_context("spawn")
 
 @dataclass(frozen=True)
 class Job(Generic[Result]):
-    """A call for a process of its own."""
+    """A call to be made in another process."""
 
     name: str
     work: Callable[..., Result]  # defined at the top of a module, where the new process can import it
@@ -64,7 +64,7 @@ def run_jobs(jobs: Iterable[Job[Result]], workers: int) -> Iterator[tuple[Job[Re
 
 
 def results_of(jobs: Iterable[Job[Result]], workers: int) -> Iterator[tuple[Job[Result], Result]]:
-    """As `run_jobs`, for jobs that should not fail: those that did are named in an error when the others are done."""
+    """Run jobs that should not fail, like `run_jobs`; an error at the end names those that did."""
     failed = []
     for job, result in run_jobs(jobs, workers):
         if isinstance(result, Failure):
@@ -79,7 +79,7 @@ def _start(job: Job[Any]) -> tuple[Connection, SpawnProcess]:
     receiver, sender = SPAWN.Pipe(duplex=False)
     process = SPAWN.Process(target=_work, args=(job, sender), name=job.name)
     process.start()
-    sender.close()  # so that the end of the process ends the pipe
+    sender.close()  # then the pipe ends when the process does
     return receiver, process
 
 

@@ -39,7 +39,7 @@ class PlannedRun:
 
     @property
     def plan(self) -> dict[str, Any]:
-        """What must stay the same from its start to its end, and for its result to stay valid."""
+        """All that must stay the same while it runs, and afterwards for its result to stay valid."""
         keys = ["variant", "treebank", "encoder", "minutes", "settings"]
         return {key: getattr(self, key) for key in keys + ["dev_sentences"] * bool(self.dev_sentences)}
 
@@ -73,7 +73,7 @@ class Plans:
 
     @property
     def profile(self) -> Profile:
-        """What the runs share."""
+        """The settings and data that the runs share."""
         return self.table.cpu if self.profile_name == "cpu" else self.table.paper
 
     @property

@@ -1,4 +1,4 @@
-"""Results of runs: scores of both splits, what made them, and how many words of each sentence are right, for tests later on."""
+"""Results of runs: scores of both splits, settings and environment, and the number of right words in each sentence."""
 
 import json
 import time
@@ -24,7 +24,7 @@ SPLITS = ("dev", "test")
 
 @dataclass(frozen=True)
 class RunStart:
-    """How a run was started; it goes on in the same way when it is resumed."""
+    """How a run was started. It is resumed in the same way."""
 
     plan: dict[str, Any]
     threads: int
@@ -34,7 +34,7 @@ class RunStart:
 
 
 def read_start(directory: Path) -> RunStart | None:
-    """How the run in a directory was started, if it was."""
+    """The recorded start of the run in a directory, if there is one."""
     path = directory / "begun.json"
     if not path.exists():
         return None
@@ -80,7 +80,7 @@ def collect(
 
 
 def _scores(run: PlannedRun, paths: Paths, scorers: list[Punct]) -> tuple[dict[str, Any], dict[str, str]]:
-    """The scores of both splits by all scorers, and the words of each sentence that have the right head and label."""
+    """The scores of both splits by all scorers, and the number of words with the right head and label in each sentence."""
     files, by_scorer, right = paths.files(run), {punct: dict[str, Any]() for punct in scorers}, {}
     for split in SPLITS:
         gold, parsed = list(conllu.read(files[split])), list(conllu.read(paths.run(run) / f"{split}.conllu"))
@@ -94,7 +94,7 @@ def _scores(run: PlannedRun, paths: Paths, scorers: list[Punct]) -> tuple[dict[s
 
 
 def _environment() -> dict[str, Any]:
-    """What made the result, beside its settings; how much training fits into a time depends on the instructions."""
+    """Time, versions and CPU instructions, on which the amount of training within a time limit depends."""
     import torch
 
     return {
@@ -118,7 +118,7 @@ def row_results(plans: Plans, paths: Paths, row: str) -> dict[int, dict[str, Any
 
 
 def words_right(result: Mapping[str, Any], split: str) -> Counts:
-    """How many words of each sentence are right."""
+    """The number of right words in each sentence."""
     return np.array(result["right_words"][split].split(), dtype=np.int64)
 
 

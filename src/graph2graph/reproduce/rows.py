@@ -1,4 +1,4 @@
-"""What experiments/TABLE/rows.toml may hold: a table of the paper, two profiles for running it, and its rows."""
+"""The content of experiments/TABLE/rows.toml: a table of the paper, two profiles for running it, and its rows."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -42,7 +42,7 @@ class Published(FileModel):
 
 
 class Change(FileModel):
-    """What a row changes in one profile."""
+    """The changes of a row in one profile."""
 
     encoder: str | None = None
     treebank: str | None = None
@@ -71,7 +71,7 @@ class TableRow(FileModel):
 
 
 class Profile(FileModel):
-    """What the runs of a table share."""
+    """The settings and data that the runs of a table share."""
 
     about: str
     treebank: str | None = None

@@ -1,8 +1,8 @@
-"""Runs the missing rows of a table, and goes on with those that were stopped.
+"""Runs the missing rows of a table and resumes those that were stopped.
 
-A run trains a model, parses the development file, and parses the test file once, when the model is chosen. It has a process of
-its own, which may be killed at any moment. While at work, that process holds a lock, and it goes on if this process is killed:
-a run that is started meanwhile waits for it.
+A run trains a model, parses the development file, and parses the test file once, when the model is chosen. Each run has a
+separate process, which may be killed at any moment and holds a lock while it works. If this process is killed, that one still
+finishes its run: if the run is started again meanwhile, the new process waits for the lock.
 """
 
 import os
@@ -36,7 +36,7 @@ def run_all(
     note: Note,
     done: Callable[[], None],
 ) -> list[str]:
-    """Run these, `workers` side by side, and call `done` after each; return what failed, and why."""
+    """Run these, `workers` side by side, and call `done` after each; return the failures with their reasons."""
     failed: list[str] = []
 
     def fail(run: str, message: str) -> None:
@@ -61,22 +61,22 @@ def run_all(
 
 
 def _job(run: PlannedRun, paths: Paths, scorers: list[Punct], workers: int, note: Note) -> Job[dict[str, Any]]:
-    """The job of a run that starts now."""
+    """Start a run, or start it again: its job."""
     paths.prepare(run)
     start, directory = _start(run, paths, workers), paths.run(run)
     note(f"{run.name}: {run.title}, seed {run.seed}")
     if is_locked(directory / "lock"):
-        note(f"{run.name}: waiting for another process that is at work on it")
+        note(f"{run.name}: waiting for another process that is working on it")
     return Job(run.name, finish, (run, start, paths, scorers), threads=start.threads, log=directory / "log.txt")
 
 
 def _start(run: PlannedRun, paths: Paths, workers: int) -> RunStart:
-    """How the run was started, or is started now."""
+    """The start of a run: the recorded one, or a new one that is recorded."""
     directory, plan = paths.run(run), as_json(run.plan)
     start = read_start(directory)
     if start is None:
         threads = max(1, (os.cpu_count() or 1) // workers)
-        limit = None if run.minutes is None else 60 * run.minutes * workers  # each worker has a share of the machine
+        limit = None if run.minutes is None else 60 * run.minutes * workers  # a worker has its share of the machine
         command = training_of(run, paths, limit).command(paths.published)
         start = RunStart(plan, threads, limit, paths.commit(), command)
         write_json(directory / "begun.json", asdict(start))
@@ -95,7 +95,7 @@ def training_of(run: PlannedRun, paths: Paths, time_limit: float | None) -> Trai
 
 
 def finish(run: PlannedRun, start: RunStart, paths: Paths, scorers: list[Punct]) -> dict[str, Any]:
-    """Train, parse and score what is missing of a run; return its result, which is written too."""
+    """Train, parse and score, skipping what is done; write the result and return it."""
     target = paths.result(run.table, run.profile, run.name)
     with locked(paths.run(run) / "lock"):
         if target.exists():

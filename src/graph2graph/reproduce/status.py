@@ -1,4 +1,4 @@
-"""How far each run of a table is, and how long the rest will take."""
+"""The status of each run of a table, and the time that the rest will take."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -15,7 +15,7 @@ PARSING, MAX_PARSING = 0.15, 10  # share of the budget, and minutes, for parsing
 
 @dataclass(frozen=True)
 class Status:
-    """How far a run is."""
+    """The status of a run."""
 
     kind: Kind
     detail: str = ""
@@ -23,7 +23,7 @@ class Status:
 
     @property
     def is_to_be_run(self) -> bool:
-        """Whether something is missing that can be run."""
+        """Whether the run is incomplete and can be run here."""
         return self.kind in ("part done", "missing")
 
     def __str__(self) -> str:
@@ -31,7 +31,7 @@ class Status:
 
 
 def status(run: PlannedRun, plans: Plans, paths: Paths) -> Status:
-    """How far a run is."""
+    """The status of a run."""
     path, directory = paths.result(run.table, run.profile, run.name), paths.run(run)
     if path.exists():
         result = read_json(path)

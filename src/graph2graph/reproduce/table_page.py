@@ -190,7 +190,7 @@ def _mean(scores: Sequence[Figures]) -> Figures:
 
 
 def _reversed_orders(lines: Mapping[str, Line]) -> list[str]:
-    """The comparisons that come out the other way round than in the paper."""
+    """The comparisons whose sign is not the paper's."""
     found = []
     for gain in gains(lines):
         if gain.ours * gain.theirs < 0:

@@ -1,4 +1,4 @@
-"""A training run as data: what tables and experiments ask of `graph2graph.training`, in a process of its own or in this one."""
+"""Training runs as data, so that tables and experiments can pass them to another process."""
 
 import json
 import os
@@ -28,7 +28,7 @@ class Training:
     variant: str
     settings: Settings = field(hash=False, default_factory=dict)  # nested, over the variant's
     encoder: str | None = None
-    start: Path | None = None  # the model to go on from, in place of an encoder
+    start: Path | None = None  # a model to continue from, instead of an encoder
     time_limit: float | None = None  # seconds
     license: str = "not stated"
 
@@ -38,7 +38,7 @@ class Training:
         return Config.parse(VARIANTS[self.variant].complete(self.settings), str(self.output))
 
     def command(self, published: Callable[[Path], str] = str) -> str:
-        """The same as a command for the shell, with paths as they may be published."""
+        """The equivalent shell command, with paths as they may be published."""
         options = ["--output", published(self.output)]
         if self.start is not None:
             options += ["--start", published(self.start)]
@@ -57,13 +57,13 @@ class Training:
 
 
 def training_job(training: Training, paths: Paths, *, threads: int = 1) -> Job[dict[str, Any]]:
-    """The job that trains a model, or goes on; its result is the content of run.json."""
+    """The job that trains a model or resumes its training; its result is the content of run.json."""
     arguments = (training, paths.root, training.command(paths.published))
     return Job(training.output.name, train, arguments, threads=threads)
 
 
 def train(training: Training, root: Path, command: str) -> dict[str, Any]:
-    """Train in the clone at `root`, or go on where the run was stopped; return the content of its run.json."""
+    """Train in the clone at `root`, or resume the run; return the content of its run.json."""
     from graph2graph.training.processes import Processes
     from graph2graph.training.report import LineReport
     from graph2graph.training.run import Request, run
