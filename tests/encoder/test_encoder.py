@@ -97,7 +97,7 @@ def test_half_precision() -> None:
         ),
     ],
 )
-def test_what_it_cannot_take_is_said(
+def test_impossible_inputs_are_refused(
     changes: dict[str, int], call: Callable[[GraphEncoder], Tensor], message: str
 ) -> None:
     with pytest.raises(ValueError, match=message):

@@ -114,7 +114,7 @@ def test_training_sees_what_decoding_sees(name: str, max_positions: int) -> None
 
 @pytest.mark.parametrize("ahead", [0.0, 0.9], ids=["own decision", "later ones too"])
 @pytest.mark.parametrize("name", [name for name in VARIANTS if name.startswith("state")])
-def test_a_state_model_leaves_out_only_what_nobody_reads(name: str, ahead: float) -> None:
+def test_a_state_model_leaves_out_only_vectors_that_are_not_read(name: str, ahead: float) -> None:
     """Loss and gradient are those of encoding every token to the end."""
     parser = wild(name)
     samples = every_state(training_examples(parser, TOY))

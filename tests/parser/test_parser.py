@@ -94,7 +94,7 @@ def test_long_sentences_leave_the_others_alone(name: str) -> None:
 
 
 @pytest.mark.slow
-def test_who_is_warned_of() -> None:
+def test_warnings_begin_at_the_first_sentence_that_does_not_fit() -> None:
     """A sentence model reads CLS, ROOT, the pieces and SEP; a state model CLS, ROOT, the words, and one or two SEP."""
     [word] = {form for sentence in TOY for form in sentence.forms if form == "the"}
     for name, longest in (("sent", 61), ("sent-g2g", 61), ("state", 61), ("state-g2g", 60)):

@@ -83,7 +83,7 @@ class GraphAttention(nn.Module):
         mass[..., 0] = 1  # the weight of W2[0]
         of_pairs = attention.flatten().index_select(0, pairs.in_scores)  # [E·h]
         mass = mass.flatten().index_add(0, pairs.in_relations, of_pairs).view(mass.shape)  # [B·h, n, k]
-        return mass @ torch.cat([none, self.relation_values[1:] - none])
+        return mass @ torch.cat([none, self.relation_values[1:] - none])  # [B·h, n, k] @ [k, c]
 
 
 _recorded: ContextVar[list[Tensor] | None] = ContextVar("recorded attention", default=None)

@@ -59,7 +59,7 @@ class Layout:
 
     def pack(self, padded: Tensor) -> Tensor:
         """[B, n, …] -> [N, …]."""
-        return padded.flatten(0, 1)[self.positions]
+        return padded.flatten(0, 1)[self.positions]  # [B·n, …] -> [N, …]
 
     def pad(self, packed: Tensor) -> Tensor:
         """[N, …] -> [B, n, …], zero at padding."""
@@ -87,7 +87,7 @@ class HeadLayout:
         self._qkv_to = (positions[:, None] + parts[:, None] * (n_rows * n_heads * n)).flatten()  # [N·3·h] in 3·B·h·n
         self._context_to = positions.flatten()  # [N·h] in B·h·n
         is_padding = ~layout.is_real.repeat_interleave(n_heads, dim=0)  # [B·h, n]
-        self._padding = is_padding.flatten().nonzero().squeeze(1)  # in B·h·n
+        self._padding = is_padding.flatten().nonzero().squeeze(1)  # [padding] in B·h·n
 
     def spread(self, qkv: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """[N, 3·d] -> query, key and value, each [B·h, n, c]."""
@@ -115,8 +115,8 @@ class RelatedPairs(NamedTuple):
         head = torch.arange(heads.n_heads, device=graph.rows.device)
         queries = (graph.rows[:, None] * heads.n_heads + head) * heads.width + graph.queries[:, None]  # [E, h] in B·h·n
         return cls(
-            in_scores=(queries * heads.width + graph.keys[:, None]).flatten(),
-            in_relations=(queries * n_relations + graph.relations[:, None]).flatten(),
+            in_scores=(queries * heads.width + graph.keys[:, None]).flatten(),  # [E·h]
+            in_relations=(queries * n_relations + graph.relations[:, None]).flatten(),  # [E·h]
         )
 
 

@@ -56,12 +56,13 @@ class Composed:
     @property
     def by_sentence(self) -> Tensor:
         """C, [S, m, w]."""
-        return self.vectors.view(-1, self.n_nodes, self.vectors.shape[1])
+        return self.vectors.view(-1, self.n_nodes, self.vectors.shape[1])  # [S, m, w]
 
     def take(self, sentences: Tensor) -> "Composed":
         """A copy of some sentences."""
-        nodes = sentences[:, None] * self.n_nodes + torch.arange(self.n_nodes, device=sentences.device)  # [S', m]
-        return Composed(self.vectors[nodes.flatten()], self.context[nodes.flatten()], self.n_nodes)
+        columns = torch.arange(self.n_nodes, device=sentences.device)
+        nodes = (sentences[:, None] * self.n_nodes + columns).flatten()  # [S'·m]
+        return Composed(self.vectors[nodes], self.context[nodes], self.n_nodes)
 
 
 class Composition(nn.Module):
@@ -85,7 +86,8 @@ class Composition(nn.Module):
         null = self._context(
             self.no_dependent[None], torch.zeros(1, dtype=torch.long, device=flat.device)
         )  # [1, hidden]
-        return Composed(flat, null.expand(len(flat), -1), vectors.shape[1])
+        context = null.expand(len(flat), -1)  # [S·m, hidden]
+        return Composed(flat, context, vectors.shape[1])
 
     def advance(self, composed: Composed, sentences: IntArray, new: NewDependents, is_live: BoolArray) -> Composed:
         """C after one action in each of these sentences, [D]; is_live, [D, m]: the nodes on stack and buffer after it."""

@@ -32,6 +32,6 @@ class History(nn.Module):
     def before_each(self, actions: Tensor, labels: Tensor) -> Tensor:
         """h before each of T transitions: [S, T] -> [S, T, w]."""
         start = torch.full_like(actions[:, :1], START)
-        actions = torch.cat([start, actions[:, :-1]], dim=1)
-        labels = torch.cat([torch.zeros_like(start), labels[:, :-1]], dim=1)
+        actions = torch.cat([start, actions[:, :-1]], dim=1)  # [S, T]
+        labels = torch.cat([torch.zeros_like(start), labels[:, :-1]], dim=1)  # [S, T]
         return self.forward(actions, labels)[0]

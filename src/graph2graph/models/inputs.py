@@ -125,8 +125,9 @@ def token_embeddings(tables: InputTables, pieces: IntArray, tags: IntArray) -> T
 def node_embeddings(tables: InputTables, features: Sequence[Features]) -> Tensor:
     """Eq. 6 for the first piece of every word, with ROOT's own vector before them: [S, m, w]."""
     pieces, tags = padded([one.pieces for one in features], 0), padded([one.tags for one in features], 0)
-    vectors = token_embeddings(tables, pieces, tags)
-    return torch.cat([tables.root.expand(len(features), 1, -1), vectors[:, 1:]], dim=1)
+    vectors = token_embeddings(tables, pieces, tags)  # [S, m, w]
+    root = tables.root.expand(len(features), 1, -1)  # [S, 1, w]
+    return torch.cat([root, vectors[:, 1:]], dim=1)  # [S, m, w]
 
 
 def state_input_embeddings(

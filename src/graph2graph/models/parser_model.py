@@ -212,8 +212,8 @@ class ParserModel(nn.Module):
         if self.config.output == "cls":
             return encodings
         n_states, width = encodings.node_index.shape
-        nodes = F.embedding(encodings.node_index.flatten(), encodings.vectors)
-        node_index = torch.arange(n_states * width, device=self.device).view(n_states, width)
+        nodes = F.embedding(encodings.node_index.flatten(), encodings.vectors)  # [B·(m + 1), d]
+        node_index = torch.arange(n_states * width, device=self.device).view(n_states, width)  # [B, m + 1]
         return Encodings(
             nodes,
             node_index,

@@ -115,10 +115,10 @@ def state_length(n_words: int, *, graph: bool) -> int:
 def _columns(states: States, n_stack: IntArray, n_buffer: IntArray, stack_end: IntArray) -> IntArray:
     """The column of each node on stack and buffer, [B, m]: the top of the stack is before the SEP, b1 after it."""
     columns = np.full(states.heads.shape, OUTSIDE, dtype=np.int64)
-    depth = states.stack_size[:, None] - 1 - np.arange(states.stack.shape[1])  # 0 for s1
+    depth = states.stack_size[:, None] - 1 - np.arange(states.stack.shape[1])  # [B, m], 0 for s1
     rows, slots = ((depth >= 0) & (depth < n_stack[:, None])).nonzero()
     columns[rows, states.stack[rows, slots]] = stack_end[rows] - 1 - depth[rows, slots]
-    depth = states.buffer_size[:, None] - 1 - np.arange(states.buffer.shape[1])  # 0 for b1
+    depth = states.buffer_size[:, None] - 1 - np.arange(states.buffer.shape[1])  # [B, m - 1], 0 for b1
     rows, slots = ((depth >= 0) & (depth < n_buffer[:, None])).nonzero()
     columns[rows, states.buffer[rows, slots]] = stack_end[rows] + 1 + depth[rows, slots]
     return columns
