@@ -1,8 +1,7 @@
 """Files: one atomic writer, one reader of plain or gzip files, and readers of JSON and TOML.
 
-A written file appears under its name only when all of it has reached the disk, so a reader never sees half a file and a
-file can be read and rewritten in one go. A link keeps its target and a file keeps its mode. Pipes and devices are written
-straight through.
+A new file replaces the old one only when it is complete and on disk, so a file can be rewritten while it is being read.
+Links and permissions are kept. Pipes and devices are written directly.
 """
 
 import gzip
@@ -14,7 +13,7 @@ import stat
 import tempfile
 import tomllib
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, cast
@@ -29,8 +28,19 @@ _UNDECODED = re.compile("[\udc80-\udcff]")  # what "surrogateescape" decodes inv
 
 
 @contextmanager
+def errors_naming(path: object) -> Iterator[None]:
+    """Turn system errors into errors that name the file; a broken pipe is left to the caller."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise DataError(f"{one_line(str(path))}: {error.strerror or error}") from error
+
+
+@contextmanager
 def reading(source: FilePath | Stream) -> Iterator[Any]:
-    """Open a file, or take an open stream, and unpack it if its first bytes say gzip; a text stream is left as it is."""
+    """Open a file or use an open stream, unpacked if it is gzip; text streams are returned as they are."""
     if isinstance(source, (str, os.PathLike)):
         with open(source, "rb") as file:
             yield _unpacked(file)
@@ -44,11 +54,11 @@ def reading(source: FilePath | Stream) -> Iterator[Any]:
             yield _unpacked(buffered)
         finally:
             if not buffered.closed:
-                buffered.detach()  # or the caller's stream would be closed with it
+                buffered.detach()  # so that the caller's stream is not closed with it
 
 
 def is_text(stream: Any) -> bool:
-    """Whether a stream has text, not bytes; the wrappers of codecs and tempfile are no `io.TextIOBase`."""
+    """Whether a stream has text, not bytes; streams of codecs and tempfile do not inherit from `io.TextIOBase`."""
     return hasattr(stream, "encoding")
 
 
@@ -58,22 +68,21 @@ def _unpacked(stream: Any) -> Any:
 
 
 def read_lines(source: FilePath | IO[bytes], name: str, *, limit: int = -1) -> Iterator[str]:
-    """The lines of a UTF-8 file with their line ends; a line of more than `limit` characters comes in parts."""
-    try:
-        with reading(source) as stream:
-            text = io.TextIOWrapper(stream, encoding="utf-8-sig", errors="surrogateescape", newline="\n")
-            try:
-                yield from _decoded(iter(lambda: text.readline(limit), ""), name)
-            finally:
-                text.detach()  # or standard input would be closed with it
-    except GZIP_ERRORS as error:
-        raise DataError(f"{name}: broken gzip data: {error}") from error
-    except OSError as error:
-        raise DataError(f"{name}: {error.strerror or error}") from error
+    """The lines of a UTF-8 file with their line ends; lines of more than `limit` characters are split."""
+    with errors_naming(name):
+        try:
+            with reading(source) as stream:
+                text = io.TextIOWrapper(stream, encoding="utf-8-sig", errors="surrogateescape", newline="\n")
+                try:
+                    yield from _checked(iter(lambda: text.readline(limit), ""), name)
+                finally:
+                    text.detach()  # so that standard input is not closed with it
+        except GZIP_ERRORS as error:
+            raise DataError(f"{name}: broken gzip data: {error}") from error
 
 
-def _decoded(parts: Iterator[str], name: str) -> Iterator[str]:
-    """The same parts of lines, or an error that says where the first invalid byte is."""
+def _checked(parts: Iterator[str], name: str) -> Iterator[str]:
+    """The same parts of lines; raise an error at the first invalid byte."""
     line, column = 1, 0
     for part in parts:
         if invalid := _UNDECODED.search(part):
@@ -86,26 +95,22 @@ def _decoded(parts: Iterator[str], name: str) -> Iterator[str]:
 def writing(path: FilePath, *, keep_partial: bool = False) -> Iterator[IO[bytes]]:
     """Open a file to be replaced when the block ends without an error; gzip if the name ends in `.gz`.
 
-    If the block fails, the old file stays as it was. With `keep_partial` what was written so far is kept beside it, as
-    `NAME.part`, unless there is such a file already.
+    If the block fails, the old file stays as it was. With `keep_partial`, what was written so far is kept as `NAME.part`,
+    unless that file exists.
     """
     name, target = Path(path), Path(os.path.realpath(path))
-    try:
+    with errors_naming(name):
         if target.exists() and not target.is_file():
             with target.open("wb") as stream, _compressed(stream, name) as content:
                 yield content
-            return
-        with _replacing(target, name, keep_partial=keep_partial) as content:
-            yield content
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        raise DataError(f"{one_line(str(name))}: {error.strerror or error}") from error
+        else:
+            with _replacing(target, name, keep_partial=keep_partial) as content:
+                yield content
 
 
 @contextmanager
 def _replacing(target: Path, name: Path, *, keep_partial: bool) -> Iterator[IO[bytes]]:
-    """A temporary file in the target's directory that takes the target's name at the end."""
+    """A temporary file in the target's directory, renamed to the target at the end."""
     handle, temporary = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
     try:
         with os.fdopen(handle, "wb") as stream:
@@ -126,7 +131,7 @@ def _replacing(target: Path, name: Path, *, keep_partial: bool) -> Iterator[IO[b
 
 @contextmanager
 def _compressed(stream: IO[bytes], name: Path) -> Iterator[IO[bytes]]:
-    """The stream itself, or a gzip stream into it; without a time stamp, so that equal contents make equal files."""
+    """The stream itself, or a gzip stream into it; without a time stamp, so that equal contents give equal files."""
     if name.suffix != ".gz":
         yield stream
         return
@@ -135,7 +140,7 @@ def _compressed(stream: IO[bytes], name: Path) -> Iterator[IO[bytes]]:
 
 
 def _mode(target: Path) -> int:
-    """The permissions of the file that is replaced, or those of any new file."""
+    """The permissions of the file to be replaced, or the default of new files."""
     if target.exists():
         return stat.S_IMODE(target.stat().st_mode)
     mask = os.umask(0)
@@ -146,10 +151,8 @@ def _mode(target: Path) -> int:
 def write_bytes(path: FilePath, content: bytes) -> None:
     """Write a file, and its directory if there is none."""
     parent = Path(path).parent
-    try:
+    with errors_naming(parent):
         parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise DataError(f"{parent}: {error.strerror or error}") from error
     with writing(path) as stream:
         stream.write(content)
 
@@ -165,20 +168,18 @@ def write_json(path: FilePath, value: Any, *, indent: int = 2) -> None:
 
 
 def read_json(path: Path) -> Any:
-    """The content of a JSON file, or a clear error."""
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise DataError(f"{path}: {error.strerror}") from error
-    except ValueError as error:
-        raise DataError(f"{path}: not JSON: {error}") from error
+    """The content of a JSON file."""
+    return _parsed(path, json.loads, "JSON")
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """The content of a TOML file, or a clear error."""
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise DataError(f"{path}: {error.strerror}") from error
-    except ValueError as error:
-        raise DataError(f"{path}: not TOML: {error}") from error
+    """The content of a TOML file."""
+    return dict(_parsed(path, tomllib.loads, "TOML"))
+
+
+def _parsed(path: Path, parse: Callable[[str], Any], language: str) -> Any:
+    with errors_naming(path):
+        try:
+            return parse(path.read_text(encoding="utf-8"))
+        except ValueError as error:
+            raise DataError(f"{path}: not {language}: {error}") from error

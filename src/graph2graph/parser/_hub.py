@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from graph2graph import __version__
 from graph2graph.errors import DataError
-from graph2graph.files import write_json
+from graph2graph.files import errors_naming, write_json
 from graph2graph.parser import catalogue
 
 if TYPE_CHECKING:
@@ -45,13 +45,10 @@ def _connect(name: str) -> "HfApi":
 def _locked(target: Path) -> Iterator[None]:
     from filelock import FileLock
 
-    try:
+    with errors_naming(target):
         target.parent.mkdir(parents=True, exist_ok=True)
-        lock = FileLock(target.with_name(f".{target.name}.lock"))
-        with lock:
+        with FileLock(target.with_name(f".{target.name}.lock")):
             yield
-    except OSError as error:
-        raise DataError(f"{target}: {error.strerror or error}") from error
 
 
 def _fetch(hub: "HfApi", name: str, target: Path) -> None:

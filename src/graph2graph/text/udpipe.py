@@ -25,7 +25,7 @@ from typing import Any
 from ufal import udpipe
 
 from graph2graph.errors import DataError
-from graph2graph.files import write_bytes, write_text, writing
+from graph2graph.files import errors_naming, write_bytes, write_text, writing
 from graph2graph.treebank import conllu
 from graph2graph.treebank.sentence import FEATS, LEMMA, UPOS, XPOS, Sentence
 
@@ -48,11 +48,8 @@ class TextModel:
     @classmethod
     def load(cls, path: Source) -> "TextModel":
         """The model in a file: one of `g2g train-text`, or any other of UDPipe 1."""
-        try:
-            with open(path, "rb"):
-                pass
-        except OSError as error:
-            raise DataError(f"{path}: {error.strerror}") from error
+        with errors_naming(path), open(path, "rb"):
+            pass  # UDPipe does not say why it cannot read a file
         model = udpipe.Model.load(os.fspath(path))
         if model is None:
             raise DataError(f"{path}: not a UDPipe model, or a broken one; g2g train-text makes a new one")
@@ -237,10 +234,8 @@ def train(
     appears when it is complete.
     """
     chosen, none = options or TextOptions(), udpipe.Trainer.NONE
-    try:
+    with errors_naming(target):
         Path(target).parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise DataError(f"{target}: {error.strerror or error}") from error
     # opened now: if we may not write there, it is known before the long wait
     with writing(target) as file, TemporaryDirectory() as directory:
         tokenizer, tagger = Path(directory) / "tokenizer", Path(directory) / "tagger"

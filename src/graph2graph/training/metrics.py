@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from graph2graph.errors import DataError
-from graph2graph.files import write_bytes
+from graph2graph.files import errors_naming, write_bytes
 
 
 class MetricsLog:
@@ -26,11 +26,8 @@ class MetricsLog:
 
     def write(self, *, step: int, **values: Any) -> None:
         """Append a line."""
-        try:
-            with self.path.open("a", encoding="utf-8") as file:
-                file.write(json.dumps({"step": step} | values) + "\n")
-        except OSError as error:
-            raise DataError(f"{self.path}: {error.strerror}") from error
+        with errors_naming(self.path), self.path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps({"step": step} | values) + "\n")
         if self.writer is not None:
             for name, value in values.items():
                 if isinstance(value, float):

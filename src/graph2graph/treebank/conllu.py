@@ -1,7 +1,6 @@
 """CoNLL-U files, read and written verbatim, one sentence at a time.
 
-Writing gives the lines back byte for byte; changing the tree rewrites the HEAD and DEPREL columns of the words whose
-head or label really changed, and nothing else.
+Writing gives the lines back byte for byte. A new tree changes only HEAD and DEPREL, where they differ.
 
     >>> import io
     >>> text = "# sent_id = 1\\n1\\tHello\\t_\\t_\\t_\\t_\\t_\\t_\\t_\\t_\\n\\n"
@@ -17,7 +16,6 @@ from collections.abc import Iterable, Iterator
 from typing import IO, Any
 
 from graph2graph import files
-from graph2graph.errors import DataError, one_line
 from graph2graph.treebank.checking import BLANK_LINES, Check, ConlluError, ConlluProblem, parse_lines
 from graph2graph.treebank.sentence import Sentence
 
@@ -42,10 +40,7 @@ def problems(source: Source, *, check: Check = "tree") -> Iterator[ConlluProblem
 
 
 def write(sentences: Iterable[Sentence], target: Source) -> int:
-    """Write sentences to a file or stream, gzip if the name ends in .gz; return how many.
-
-    A file gets its name only when it is complete, so a file may be read and rewritten in one go.
-    """
+    """Write sentences to a file or stream, gzip if the name ends in .gz; return how many. A file can replace its input."""
     if isinstance(target, (str, os.PathLike)):
         with files.writing(target) as stream:
             return write(sentences, stream)
@@ -61,17 +56,16 @@ def write(sentences: Iterable[Sentence], target: Source) -> int:
 def _results(source: Source, check: Check) -> Iterator[Sentence | list[ConlluProblem]]:
     """Each sentence in turn, or the list of its problems."""
     name, line = _name(source), 1
-    try:
-        with files.reading(source) as stream:
-            for block in _blocks(stream):
-                yield parse_lines(block, name, line, check)
-                line += len(block)
-    except files.GZIP_ERRORS as error:
-        yield [ConlluProblem(name, line, None, f"broken gzip data: {error}")]
-    except UnicodeDecodeError:  # from a text stream, which reads ahead; bytes are decoded line by line in parse_lines
-        yield [ConlluProblem(name, line, None, "invalid UTF-8 on this line or further on")]
-    except OSError as error:
-        raise DataError(f"{one_line(name)}: {error.strerror or error}") from error
+    with files.errors_naming(name):
+        try:
+            with files.reading(source) as stream:
+                for block in _blocks(stream):
+                    yield parse_lines(block, name, line, check)
+                    line += len(block)
+        except files.GZIP_ERRORS as error:
+            yield [ConlluProblem(name, line, None, f"broken gzip data: {error}")]
+        except UnicodeDecodeError:  # from a text stream, which reads ahead; parse_lines decodes bytes line by line
+            yield [ConlluProblem(name, line, None, "invalid UTF-8 on this line or further on")]
 
 
 def _blocks(stream: Iterable[bytes] | Iterable[str]) -> Iterator[list[Any]]:
