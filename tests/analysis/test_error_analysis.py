@@ -45,11 +45,11 @@ def by_definition(gold: list[Sentence], system: list[Sentence]) -> dict[str, dic
         between = range(min(head, word) + 1, max(head, word))
         n = len(heads)
         return {
-            "by_length": "ROOT" if head == 0 else str(length) if length < 10 else "≥10",
-            "by_distance": "ROOT" if head == 0 else str(distance) if distance < 10 else "≥10",
-            "by_label": one.deprels[word - 1].split(":")[0],
-            "by_projectivity": "projective" if all(dominates(heads, head, b) for b in between) else "non-projective",
-            "by_sentence_length": "≥50" if n >= 50 else f"{max(n // 10 * 10, 1)}–{n // 10 * 10 + 9}",
+            "dependency_length": "ROOT" if head == 0 else str(length) if length < 10 else "≥10",
+            "distance_to_root": "ROOT" if head == 0 else str(distance) if distance < 10 else "≥10",
+            "dependency_type": one.deprels[word - 1].split(":")[0],
+            "projectivity": "projective" if all(dominates(heads, head, b) for b in between) else "non-projective",
+            "sentence_length": "≥50" if n >= 50 else f"{max(n // 10 * 10, 1)}–{n // 10 * 10 + 9}",
         }
 
     counts: Counter[tuple[str, str, str]] = Counter()
@@ -74,7 +74,7 @@ def by_definition(gold: list[Sentence], system: list[Sentence]) -> dict[str, dic
 def check(gold: list[Sentence], system: list[Sentence]) -> ErrorCounts:
     found, expected = count_errors(gold, system), by_definition(gold, system)
     for kind, by_name in expected.items():
-        bins = getattr(found, kind)
+        bins = found.bins[kind]
         assert {name for name, one in bins.items() if one.gold or one.system} == set(by_name)
         for name, (recall, precision) in by_name.items():
             assert bins[name].recall == pytest.approx(recall)
@@ -82,8 +82,8 @@ def check(gold: list[Sentence], system: list[Sentence]) -> ErrorCounts:
             f = 2 * recall * precision / (recall + precision) if recall + precision else 0
             assert bins[name].f == pytest.approx(f)
     n_words = sum(map(len, gold))
-    assert sum(one.gold for one in found.by_length.values()) == n_words
-    n_right = sum(one.found for one in found.by_label.values())
+    assert sum(one.gold for one in found.bins["dependency_length"].values()) == n_words
+    n_right = sum(one.found for one in found.bins["dependency_type"].values())
     assert 100 * n_right / n_words == pytest.approx(scoring.score(gold, system).las)
     assert found.patterns.total() == n_words - n_right
     assert sum(n for (a, b), n in found.confusion.items() if a == b) == n_right
@@ -120,7 +120,7 @@ def test_real_gold_and_real_system_output(treebanks: Path, one_thread: None) -> 
     system = list(_quick_parser(gold[::5]).parse(gold))
     found = check(gold, system)
     assert 10 < scoring.score(gold, system).las < 90
-    assert min(one.gold for one in found.by_length.values()) > 5  # no bin is empty
+    assert min(one.gold for one in found.bins["dependency_length"].values()) > 5  # no bin is empty
     assert found.confusion.total() > n_confused(found) > 20
 
 

@@ -1,8 +1,8 @@
 """Error analysis: the counts behind the paper's Figure 3, Table 3 and Appendix Tables 10 to 15.
 
-Arcs are binned by dependency length, by distance to root, by label and by projectivity (McDonald & Nivre 2011, MaltEval). The
-recall of a bin is the share of right arcs among those that the gold tree puts there; its precision, the share among those that
-the system's tree puts there. An arc is right if its head and label are. Sentences are binned by length and have a LAS.
+Arcs are binned as by McDonald & Nivre (2011) and MaltEval. A bin's recall is the share of its gold arcs that the system found;
+its precision, the share of the system's arcs in it that are right. An arc is right if its head and label are. For bins of
+sentences by length, the recall is LAS.
 """
 
 from collections import Counter
@@ -11,19 +11,27 @@ from dataclasses import dataclass, field
 
 from graph2graph.treebank.sentence import UPOS, XPOS, Sentence
 
-LAST = 10  # arcs of this length or distance, and longer ones, share a bin
+LAST = 10  # the bin of arcs of this length or distance and more
 ARC_BINS = ("ROOT", *map(str, range(1, LAST)), f"≥{LAST}")
 SENTENCE_BINS = ("1–9", "10–19", "20–29", "30–39", "40–49", "≥50")
+# The tables of bins and the bins that they always show.
+BINS = {
+    "dependency_length": ARC_BINS,
+    "distance_to_root": ARC_BINS,
+    "dependency_type": (),
+    "projectivity": ("projective", "non-projective"),
+    "sentence_length": SENTENCE_BINS,
+}
 
 
 @dataclass
 class Bin:
-    """The arcs of the gold trees and of the system's trees in one bin, and how many of each are right."""
+    """The number of gold arcs in one bin and of the system's arcs in it, and how many of each are right."""
 
     gold: int = 0
-    found: int = 0  # of the gold ones
+    found: int = 0  # gold arcs that the system found
     system: int = 0
-    right: int = 0  # of the system's
+    right: int = 0  # arcs of the system that are right
 
     @property
     def recall(self) -> float:
@@ -42,16 +50,20 @@ class Bin:
         return 2 * self.recall * self.precision / total if total else 0.0
 
 
+def _empty_bins() -> dict[str, dict[str, Bin]]:
+    return {table: {name: Bin() for name in names} for table, names in BINS.items()}
+
+
 @dataclass(frozen=True)
 class Pattern:
-    """A kind of error: labels, tags of the dependent and of the two heads, and the side of the wrong head."""
+    """A kind of error: the labels, the tags of the dependent and of both heads, and the position of the wrong head."""
 
     gold_label: str
     system_label: str
     tag: str
     gold_head: str  # tag, or ROOT
     system_head: str
-    heads: str  # "correct", or the side of the system's head from the gold one: "left of it", "right of it"
+    heads: str  # "correct", or where the system's head is from the gold head: "left of it", "right of it"
 
 
 @dataclass(frozen=True)
@@ -69,16 +81,12 @@ class ErrorExample:
 class ErrorCounts:
     """The counts of one system."""
 
-    by_length: dict[str, Bin] = field(default_factory=lambda: {name: Bin() for name in ARC_BINS})
-    by_distance: dict[str, Bin] = field(default_factory=lambda: {name: Bin() for name in ARC_BINS})
-    by_label: dict[str, Bin] = field(default_factory=dict)
-    by_projectivity: dict[str, Bin] = field(
-        default_factory=lambda: {name: Bin() for name in ("projective", "non-projective")}
-    )
-    by_sentence_length: dict[str, Bin] = field(default_factory=lambda: {name: Bin() for name in SENTENCE_BINS})
-    confusion: Counter[tuple[str, str]] = field(default_factory=Counter)  # gold and system label of right heads
+    bins: dict[str, dict[str, Bin]] = field(default_factory=_empty_bins)
+    confusion: Counter[tuple[str, str]] = field(
+        default_factory=Counter
+    )  # gold and system labels where the head is right
     patterns: Counter[Pattern] = field(default_factory=Counter)
-    examples: dict[Pattern, ErrorExample] = field(default_factory=dict)  # the first of each
+    examples: dict[Pattern, ErrorExample] = field(default_factory=dict)  # the first of each pattern
 
 
 def count_errors(gold: Sequence[Sentence], system: Sequence[Sentence]) -> ErrorCounts:
@@ -86,12 +94,11 @@ def count_errors(gold: Sequence[Sentence], system: Sequence[Sentence]) -> ErrorC
     counted = ErrorCounts()
     for gold_sentence, system_sentence in zip(gold, system, strict=True):
         _count(counted, gold_sentence, system_sentence)
-    counted.by_label = dict(sorted(counted.by_label.items()))
     return counted
 
 
 def rer(score: float, reference: float) -> float | None:
-    """Relative error reduction against a reference, in percent; negative if the score is worse, None if the reference is 100.
+    """Relative error reduction against a reference, in percent; None if the reference is 100.
 
     >>> rer(95, 90), rer(90, 100)
     (50.0, None)
@@ -103,12 +110,13 @@ def _count(counted: ErrorCounts, gold: Sentence, system: Sentence) -> None:
     gold_heads, heads = gold.tree, system.tree
     gold_labels, labels = ([label.partition(":")[0] for label in one.deprels] for one in (gold, system))
     is_right = [pair == other for pair, other in zip(zip(gold_heads, gold_labels), zip(heads, labels))]
-    _add(counted.by_length, _lengths(gold_heads), _lengths(heads), is_right)
-    _add(counted.by_distance, _distances(gold_heads), _distances(heads), is_right)
-    _add(counted.by_projectivity, _projectivity(gold_heads), _projectivity(heads), is_right)
-    _add(counted.by_label, gold_labels, labels, is_right)
+    bins = counted.bins
+    _add(bins["dependency_length"], _lengths(gold_heads), _lengths(heads), is_right)
+    _add(bins["distance_to_root"], _distances(gold_heads), _distances(heads), is_right)
+    _add(bins["projectivity"], _projectivity(gold_heads), _projectivity(heads), is_right)
+    _add(bins["dependency_type"], gold_labels, labels, is_right)
     length = [SENTENCE_BINS[min(len(gold) // 10, len(SENTENCE_BINS) - 1)]] * len(gold)
-    _add(counted.by_sentence_length, length, length, is_right)
+    _add(bins["sentence_length"], length, length, is_right)
     for word, right in enumerate(is_right):
         if gold_heads[word] == heads[word]:
             counted.confusion[gold_labels[word], labels[word]] += 1
@@ -116,13 +124,13 @@ def _count(counted: ErrorCounts, gold: Sentence, system: Sentence) -> None:
             pattern = _pattern(gold, gold_heads[word], heads[word], word, (gold_labels[word], labels[word]))
             counted.patterns[pattern] += 1
             if pattern not in counted.examples:
-                gold_form, form = _form(gold, gold_heads[word]), _form(gold, heads[word])
-                example = ErrorExample(gold.sent_id or "", gold.text, gold.forms[word], gold_form, form)
-                counted.examples[pattern] = example
+                forms = ["ROOT", *gold.forms]
+                example = (gold.sent_id or "", gold.text, forms[word + 1], forms[gold_heads[word]], forms[heads[word]])
+                counted.examples[pattern] = ErrorExample(*example)
 
 
 def _add(bins: dict[str, Bin], gold: Sequence[str], system: Sequence[str], is_right: Sequence[bool]) -> None:
-    """Count each arc in the bin that the gold tree gives it and in the one that the system's tree gives it."""
+    """Count each word's gold arc and the system's arc, each in its own bin."""
     for gold_name, name, right in zip(gold, system, is_right, strict=True):
         of_gold, of_system = bins.setdefault(gold_name, Bin()), bins.setdefault(name, Bin())
         of_gold.gold += 1
@@ -132,23 +140,13 @@ def _add(bins: dict[str, Bin], gold: Sequence[str], system: Sequence[str], is_ri
 
 
 def _lengths(heads: Sequence[int]) -> list[str]:
-    """The bin of each arc by its length; arcs from ROOT have a separate bin."""
+    """The bin of each arc by its length; arcs from ROOT have a bin of their own."""
     return [_bin(abs(head - word) if head else 0) for word, head in enumerate(heads, 1)]
 
 
 def _distances(heads: Sequence[int]) -> list[str]:
     """The bin of each arc by the number of arcs from its dependent up to the root word."""
-    depth = [-1] * (len(heads) + 1)
-    for word in range(1, len(heads) + 1):
-        path = []
-        node = word
-        while node and depth[node] < 0:
-            path.append(node)
-            node = heads[node - 1]
-        base = depth[node] if node else -1
-        for steps, below in enumerate(reversed(path), 1):
-            depth[below] = base + steps
-    return [_bin(distance) for distance in depth[1:]]
+    return [_bin(len(list(_ancestors(heads, word))) - 1) for word in range(1, len(heads) + 1)]
 
 
 def _bin(number: int) -> str:
@@ -156,7 +154,7 @@ def _bin(number: int) -> str:
 
 
 def _projectivity(heads: Sequence[int]) -> list[str]:
-    """Whether each arc is projective, that is, whether its head dominates all words between its ends."""
+    """Whether each arc is projective: its head is an ancestor of all words between its ends."""
     return ["projective" if _is_projective(heads, word) else "non-projective" for word in range(1, len(heads) + 1)]
 
 
@@ -173,16 +171,7 @@ def _ancestors(heads: Sequence[int], word: int) -> Iterator[int]:
 
 def _pattern(gold: Sentence, gold_head: int, head: int, word: int, labels: tuple[str, str]) -> Pattern:
     side = "correct" if head == gold_head else "left of it" if head < gold_head else "right of it"
-    tags = _tags(gold)
-    gold_tag, tag = ("ROOT" if h == 0 else tags[h - 1] for h in (gold_head, head))
-    return Pattern(labels[0], labels[1], tags[word], gold_tag, tag, side)
-
-
-def _tags(sentence: Sentence) -> list[str]:
-    """The universal tags, or the treebank's own where there are none, as in the Penn Treebank."""
-    tags = sentence.column(UPOS)
-    return list(tags if any(tag != "_" for tag in tags) else sentence.column(XPOS))
-
-
-def _form(sentence: Sentence, node: int) -> str:
-    return sentence.forms[node - 1] if node else "ROOT"
+    universal = gold.column(UPOS)
+    has_universal = any(tag != "_" for tag in universal)  # the Penn Treebank has none
+    tags = ["ROOT", *(universal if has_universal else gold.column(XPOS))]
+    return Pattern(*labels, tags[word + 1], tags[gold_head], tags[head], side)

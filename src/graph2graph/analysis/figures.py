@@ -1,4 +1,4 @@
-"""Figures that can be read without colour and in print: scores over bins, as in Figure 3, and ours beside the paper's."""
+"""Figures that are readable without colour: scores by bin, as in Figure 3, and our scores beside the paper's."""
 
 import io
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,7 +16,7 @@ LINES = ("-", "--", "-.", ":")
 def lines(
     title: str, unit: str, bins: Sequence[str], systems: Mapping[str, Sequence[float | None]], sizes: Sequence[int]
 ) -> dict[str, bytes]:
-    """One panel of Figure 3 as "svg" and "png": a line for each system over the bins, above bars of the bin sizes."""
+    """One panel of Figure 3 as "svg" and "png": a line for each system, above bars for the sizes of the bins."""
     with _pyplot() as pyplot:
         figure, (upper, lower) = pyplot.subplots(
             2, 1, figsize=(6.4, 4.8), sharex=True, height_ratios=(4, 1), layout="constrained"
@@ -24,18 +24,12 @@ def lines(
         columns = range(len(bins))
         for number, (name, values) in enumerate(systems.items()):
             known = [(column, value) for column, value in zip(columns, values, strict=True) if value is not None]
-            upper.plot(
-                *zip(*known, strict=True),
-                label=name,
-                color=COLOURS[number % len(COLOURS)],
-                marker=MARKERS[number % len(MARKERS)],
-                linestyle=LINES[number % len(LINES)],
-                markersize=5,
-                linewidth=1.4,
-            )
+            style = {"linestyle": LINES[number % len(LINES)], "linewidth": 1.4, "markersize": 5}
+            style |= {"marker": MARKERS[number % len(MARKERS)], "color": COLOURS[number % len(COLOURS)]}
+            upper.plot(*zip(*known, strict=True), label=name, **style)
         upper.set_ylabel(unit)
         upper.grid(axis="y", color="#dddddd", linewidth=0.7)
-        figure.legend(loc="outside lower center", ncols=3, fontsize=9, frameon=False)  # outside, where it hides no line
+        figure.legend(loc="outside lower center", ncols=3, fontsize=9, frameon=False)  # hides no line there
         upper.set_title(title, fontsize=11)
         lower.bar(columns, sizes, color="#bbbbbb")
         lower.set_ylabel("gold")
@@ -48,7 +42,7 @@ def lines(
 def pairs(
     unit: str, rows: Sequence[str], series: Mapping[str, Sequence[float]], *, linear: float = 10
 ) -> dict[str, bytes]:
-    """A row for each name with one point per series, joined by a line; beyond ±`linear` the scale is logarithmic."""
+    """A row for each name with a point for each series; beyond ±`linear` the scale is logarithmic."""
     with _pyplot() as pyplot:
         figure, axis = pyplot.subplots(figsize=(6.8, 1.1 + 0.42 * len(rows)), layout="constrained")
         ys = range(len(rows))
@@ -75,7 +69,7 @@ def pairs(
 
 @contextmanager
 def _pyplot() -> Iterator[Any]:
-    """Matplotlib without a window, set to write the same bytes each time."""
+    """Matplotlib without a window, set to write the same bytes every time."""
     try:
         import matplotlib as mpl
 

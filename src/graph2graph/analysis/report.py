@@ -1,23 +1,14 @@
 """A report that compares several systems on one gold file: Figure 3 and its tables, significance, frequent errors."""
 
 import html
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from graph2graph import scoring
-from graph2graph.analysis import figures, significance
-from graph2graph.analysis.error_analysis import Bin, ErrorCounts, count_errors
-from graph2graph.analysis.tables import (
-    Table,
-    bins_table,
-    confusion_table,
-    labels_table,
-    patterns_table,
-    scores_table,
-    sentences_table,
-    significance_table,
-)
+from graph2graph.analysis import figures, significance, tables
+from graph2graph.analysis.error_analysis import BINS, Bin, count_errors
+from graph2graph.analysis.tables import Bins, Table
 from graph2graph.files import write_bytes, write_text
 from graph2graph.treebank.sentence import Sentence
 
@@ -30,17 +21,19 @@ th { border-bottom: 2px solid #888; }
 svg { max-width: 100%; height: auto; background: #fff; }
 @media (prefers-color-scheme: dark) { body { color: #ddd; background: #181818; } th, td { border-color: #444; } }
 """
-
-
-LENGTH_TITLE, DISTANCE_TITLE = "Labelled F by dependency length", "Labelled F by distance to root"
+TITLES = {
+    "dependency_length": "Labelled F by dependency length",
+    "distance_to_root": "Labelled F by distance to root",
+    "sentence_length": "LAS by sentence length",
+    "projectivity": "Projective and non-projective arcs",
+}
 
 
 @dataclass(frozen=True)
 class Report:
-    """Scores, tables, and figures by name, each as SVG and PNG."""
+    """The scores of each system, the differences from the first, tables, and figures as SVG and PNG."""
 
     scores: dict[str, scoring.Scores]
-    errors: dict[str, ErrorCounts]
     differences: dict[str, significance.Difference]
     tables: list[Table]
     figures: dict[str, dict[str, bytes]]
@@ -81,7 +74,7 @@ class Report:
 
 
 def compare(gold: Sequence[Sentence], systems: Mapping[str, Sequence[Sentence]], *, examples: bool = True) -> Report:
-    """The report on these systems; the first is the reference for the others.
+    """The report on these systems; the others are compared with the first.
 
     Without examples the report quotes no sentence of the treebank.
     """
@@ -89,42 +82,34 @@ def compare(gold: Sequence[Sentence], systems: Mapping[str, Sequence[Sentence]],
     scores = {name: scoring.score(gold, trees) for name, trees in systems.items()}
     first, *others = systems
     differences = {name: significance.compare(gold, systems[first], systems[name]) for name in others}
-    tables = [scores_table(scores), *([significance_table(first, differences)] if others else [])]
-    tables += _bin_tables(found)
+    bins = {table: {name: one.bins[table] for name, one in found.items()} for table in BINS}
+    shown = [tables.scores_table(scores)]
+    if others:
+        shown.append(tables.significance_table(first, differences))
+    for table in ("dependency_length", "distance_to_root"):
+        shown.append(tables.bins_table(table, TITLES[table], bins[table]))
+    shown.append(tables.sentences_table("sentence_length", TITLES["sentence_length"], bins["sentence_length"]))
+    shown.append(tables.labels_table(bins["dependency_type"]))
+    shown.append(tables.bins_table("projectivity", TITLES["projectivity"], bins["projectivity"]))
     for name, one in found.items():
-        tables += [confusion_table(name, one), patterns_table(name, one, examples=examples)]
-    return Report(scores, found, differences, tables, figure_3(found))
+        shown += [tables.confusion_table(name, one), tables.patterns_table(name, one, examples=examples)]
+    return Report(scores, differences, shown, figure_3(bins))
 
 
-def figure_3(found: Mapping[str, ErrorCounts]) -> dict[str, dict[str, bytes]]:
+def figure_3(bins: Mapping[str, Bins]) -> dict[str, dict[str, bytes]]:
     """The three panels of Figure 3: scores by dependency length, by distance to root and by sentence length."""
-    by_length = {name: one.by_length for name, one in found.items()}
-    by_distance = {name: one.by_distance for name, one in found.items()}
-    by_sentence = {name: one.by_sentence_length for name, one in found.items()}
     return {
-        "dependency_length": _figure(LENGTH_TITLE, "labelled F", by_length, "f"),
-        "distance_to_root": _figure(DISTANCE_TITLE, "labelled F", by_distance, "f"),
-        "sentence_length": _figure("LAS by sentence length", "LAS", by_sentence, "recall"),
+        "dependency_length": _panel("dependency_length", "labelled F", bins, lambda one: one.f),
+        "distance_to_root": _panel("distance_to_root", "labelled F", bins, lambda one: one.f),
+        "sentence_length": _panel("sentence_length", "LAS", bins, lambda one: one.recall),
     }
 
 
-def _bin_tables(found: Mapping[str, ErrorCounts]) -> list[Table]:
-    """Appendix Tables 10 to 15, and a table of projective and non-projective arcs, which the paper does not have."""
-    projectivity = {name: one.by_projectivity for name, one in found.items()}
-    return [
-        bins_table("dependency_length", LENGTH_TITLE, {name: one.by_length for name, one in found.items()}),
-        bins_table("distance_to_root", DISTANCE_TITLE, {name: one.by_distance for name, one in found.items()}),
-        sentences_table({name: one.by_sentence_length for name, one in found.items()}),
-        labels_table({name: one.by_label for name, one in found.items()}),
-        bins_table("projectivity", "Projective and non-projective arcs", projectivity),
-    ]
-
-
-def _figure(title: str, unit: str, systems: Mapping[str, Mapping[str, Bin]], value: str) -> dict[str, bytes]:
-    """One panel: an attribute of each bin that has gold arcs."""
-    bins = list(next(iter(systems.values())))
+def _panel(table: str, unit: str, bins: Mapping[str, Bins], value: Callable[[Bin], float]) -> dict[str, bytes]:
+    """A line for each system; bins without gold arcs have no point."""
+    first = next(iter(bins[table].values()))
     values = {
-        name: [getattr(table[b], value) if table[b].gold else None for b in bins] for name, table in systems.items()
+        name: [value(one) if one.gold else None for one in of_system.values()]
+        for name, of_system in bins[table].items()
     }
-    sizes = [next(iter(systems.values()))[b].gold for b in bins]
-    return figures.lines(title, unit, bins, values, sizes)
+    return figures.lines(TITLES[table], unit, list(first), values, [one.gold for one in first.values()])

@@ -1,4 +1,4 @@
-"""Tables that compare systems, as Markdown, CSV and HTML: Table 3 and Appendix Tables 10 to 15 of the paper, and more."""
+"""Tables that compare systems, as Markdown, CSV and HTML: among them, Table 3 and Appendix Tables 10 to 15 of the paper."""
 
 import csv
 import html
@@ -12,11 +12,12 @@ from graph2graph.analysis.error_analysis import Bin, ErrorCounts, rer
 from graph2graph.analysis.significance import LEVEL, Difference, described
 
 N_PATTERNS, N_CONFUSIONS = 20, 20
+Bins = Mapping[str, Mapping[str, Bin]]  # of each system
 
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of cells under a header; the first column is text, the others mostly numbers."""
+    """Rows of cells under a header, with a title and a note."""
 
     name: str  # of the table's files
     title: str
@@ -25,22 +26,21 @@ class Table:
     note: str = ""
 
     def markdown(self) -> str:
-        """The table with its title and note, for the docs."""
+        """The table as Markdown, with its title."""
         note = f"{self.note}\n\n" if self.note else ""
         return f"## {self.title}\n\n{note}{markdown.table(self.header, self.rows)}"
 
     def csv(self) -> str:
-        """The cells, for a spreadsheet."""
+        """The cells as CSV."""
         stream = io.StringIO()
         csv.writer(stream, lineterminator="\n").writerows([self.header, *self.rows])
         return stream.getvalue()
 
     def html(self) -> str:
-        """The table with its note, for a report."""
+        """The table as HTML, without its title."""
         head = "".join(f"<th>{html.escape(cell)}</th>" for cell in self.header)
-        rows = "".join(
-            "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>\n" for row in self.rows
-        )
+        cells = ["".join(f"<td>{html.escape(cell)}</td>" for cell in row) for row in self.rows]
+        rows = "".join(f"<tr>{row}</tr>\n" for row in cells)
         note = f"<p>{html.escape(self.note)}</p>" if self.note else ""
         return f"<table><thead><tr>{head}</tr></thead><tbody>\n{rows}</tbody></table>{note}"
 
@@ -65,30 +65,27 @@ def significance_table(first: str, differences: Mapping[str, Difference]) -> Tab
     return Table("significance", f"Against {first}", header, rows, note)
 
 
-def bins_table(name: str, title: str, systems: Mapping[str, Mapping[str, Bin]]) -> Table:
-    """Labelled F of each system in each bin, then the sizes of the bins.
+def bins_table(name: str, title: str, systems: Bins) -> Table:
+    """Labelled F of each system in each bin, then the number of arcs in it.
 
     Appendix Tables 10 and 11 by dependency length; Appendix Tables 12 and 13 by distance to root.
     """
-    bins = list(next(iter(systems.values())))
-    rows = [[system, *(_share(table[b]) for b in bins)] for system, table in systems.items()]
-    rows += [[f"{system}: arcs", *(str(table[b].system) for b in bins)] for system, table in systems.items()]
-    rows.append(["gold: arcs", *(str(next(iter(systems.values()))[b].gold) for b in bins)])
-    return Table(name, title, ["labelled F", *bins], rows)
+    first = next(iter(systems.values()))
+    rows = [[system, *(_shown(b.f, b) for b in bins.values())] for system, bins in systems.items()]
+    rows += [[f"{system}: arcs", *(str(b.system) for b in bins.values())] for system, bins in systems.items()]
+    rows.append(["gold: arcs", *(str(b.gold) for b in first.values())])
+    return Table(name, title, ["labelled F", *first], rows)
 
 
-def sentences_table(systems: Mapping[str, Mapping[str, Bin]]) -> Table:
+def sentences_table(name: str, title: str, systems: Bins) -> Table:
     """LAS by sentence length: Appendix Table 14."""
-    bins = list(next(iter(systems.values())))
-    rows = [
-        [system, *(f"{table[b].recall:.2f}" if table[b].gold else "–" for b in bins)]
-        for system, table in systems.items()
-    ]
-    rows.append(["gold: words", *(str(next(iter(systems.values()))[b].gold) for b in bins)])
-    return Table("sentence_length", "LAS by sentence length", ["LAS", *bins], rows)
+    first = next(iter(systems.values()))
+    rows = [[system, *(_shown(b.recall, b) for b in bins.values())] for system, bins in systems.items()]
+    rows.append(["gold: words", *(str(b.gold) for b in first.values())])
+    return Table(name, title, ["LAS", *first], rows)
 
 
-def labels_table(systems: Mapping[str, Mapping[str, Bin]]) -> Table:
+def labels_table(systems: Bins) -> Table:
     """Labelled F by label, with the relative error reduction against the first system: Table 3 and Appendix Table 15."""
     first, *others = systems
     labels = sorted({label for table in systems.values() for label in table})
@@ -98,11 +95,8 @@ def labels_table(systems: Mapping[str, Mapping[str, Bin]]) -> Table:
         cells = [f"{bins[first].f:.2f}"]
         cells += [f"{bins[other].f:.2f}{_reduction(bins[other].f, bins[first].f)}" for other in others]
         rows.append([label, *cells, str(bins[first].gold)])
-    note = (
-        f"In brackets, the relative error reduction against {first}: (F - F of {first}) / (100 - F of {first})."
-        if others
-        else ""
-    )
+    note = f"In brackets, the relative error reduction against {first}: (F - F of {first}) / (100 - F of {first})."
+    note = note if others else ""
     return Table("dependency_type", "Labelled F by dependency type", ["label", *systems, "gold arcs"], rows, note)
 
 
@@ -122,7 +116,7 @@ def confusion_table(name: str, errors: ErrorCounts) -> Table:
 
 
 def patterns_table(name: str, errors: ErrorCounts, *, examples: bool = True) -> Table:
-    """The most frequent kinds of errors, each with an example on request."""
+    """The most frequent kinds of errors, each with an example unless `examples` is false."""
     rows = []
     for pattern, n in errors.patterns.most_common(N_PATTERNS):
         row = [str(n), f"{pattern.gold_label} → {pattern.system_label}", pattern.tag]
@@ -136,8 +130,8 @@ def patterns_table(name: str, errors: ErrorCounts, *, examples: bool = True) -> 
     return Table(f"patterns_{_slug(name)}", f"The {N_PATTERNS} most frequent errors: {name}", header, rows)
 
 
-def _share(one: Bin) -> str:
-    return f"{one.f:.2f}" if one.gold or one.system else "–"
+def _shown(value: float, one: Bin) -> str:
+    return f"{value:.2f}" if one.gold or one.system else "–"
 
 
 def _slug(name: str) -> str:
