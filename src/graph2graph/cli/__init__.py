@@ -20,6 +20,7 @@ from graph2graph.cli.models import models
 from graph2graph.cli.oracle import oracle
 from graph2graph.cli.output import FormatCommand
 from graph2graph.cli.parse import parse
+from graph2graph.cli.printing import report
 from graph2graph.cli.reproduce import reproduce
 from graph2graph.cli.serve import serve
 from graph2graph.cli.train import train
@@ -80,11 +81,11 @@ def main() -> None:
         app()
     except DataError as error:
         sys.stdout.flush()
-        print(f"g2g: {error}", file=sys.stderr)
+        report(str(error))
         sys.exit(1)
     except BrokenPipeError:  # as in `g2g … | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
     except KeyboardInterrupt:
-        print("g2g: interrupted", file=sys.stderr)
+        report("interrupted")
         sys.exit(130)
