@@ -1,4 +1,4 @@
-"""Pairs of gold and predicted sentences that must have the same words."""
+"""Gold and predicted sentences in pairs with the same words."""
 
 from collections.abc import Iterable, Iterator
 from itertools import zip_longest
@@ -16,9 +16,9 @@ def paired(
     needs_xpos: bool = False,
     hint: str = "",
 ) -> Iterator[tuple[Sentence, Sentence]]:
-    """Gold and predicted sentences in pairs, checked to have the same words and a head for each.
+    """Gold and predicted sentences in pairs; raise an error if their words differ or a word has no head.
 
-    Errors call the two files by `names` and end with `hint`, a way out. With `needs_xpos` gold words need a Penn tag.
+    Errors call the files by `names` and end with `hint`, which says what to do. With `needs_xpos`, gold words need an XPOS.
     """
     golds, predictions = located(gold, names[0]), located(predicted, names[1])
     for number, (one, other) in enumerate(zip_longest(golds, predictions), 1):
@@ -36,7 +36,7 @@ def paired(
 
 
 def _check_same_words(gold: LocatedSentence, predicted: LocatedSentence, hint: str) -> None:
-    """Raise an error that names the first word that differs, if one does."""
+    """Raise an error at the first word that differs."""
     forms, others = gold.sentence.forms, predicted.sentence.forms
     if forms == others:
         return

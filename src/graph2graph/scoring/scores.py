@@ -1,43 +1,37 @@
-"""UAS, LAS and CLAS as the official CoNLL 2018 scorer computes them, and the share of entirely correct sentences.
+"""UAS, LAS and CLAS as in the official CoNLL 2018 scorer, and the share of entirely correct sentences.
 
-`score` compares files with the same words; `score_aligned` compares files whose segmentation differs, by character
-offsets. Both give, in percent:
+`score` compares files with the same words. `score_aligned` compares files that are segmented differently, by character offsets.
+Both give, in percent:
 
 - UAS: words with the right head. LAS: words with the right head and label.
-- CLAS: LAS over content words. Both files decide by their own labels which words those are, so this is an F1.
-- UCM and LCM: sentences in which every word is right by UAS, or by LAS. These are ours; the official scorer has none.
+- CLAS: LAS over content words. Each file's own labels decide which words those are, so this is an F1.
+- UCM and LCM: sentences in which every word is right by UAS, or by LAS. The official scorer has neither.
 
-The treatment of punctuation also fixes how labels are compared, since each convention comes from its own scorer:
+The treatment of punctuation also decides how labels are compared, because each comes from a different scorer:
 
-- `include`, CoNLL 2018: every word counts; labels are compared without their subtypes (`nsubj:pass` is `nsubj`).
-- `unicode`, CoNLL-X (eval07.pl, MaltEval): gold words whose FORM has only characters of Unicode class P are left out,
-  and labels are compared whole. The PTB's opening quotes (two backticks) and `$` are of class S, hence counted.
-- `ptb`, as usual for the Penn Treebank (Chen & Manning 2014): gold words whose XPOS is one of the five tags in
-  `PTB_PUNCTUATION` are left out, and labels are compared whole. Brackets (`-LRB-`, `-RRB-`), `$` and `#` are counted.
+- `include` (CoNLL 2018): every word counts; labels are compared without their subtypes (`nsubj:pass` is `nsubj`).
+- `unicode` (CoNLL-X: eval07.pl, MaltEval): gold words whose FORM has only characters of Unicode class P do not count, and
+  labels are compared whole. The PTB's opening quotes (two backticks) and `$` are of class S, so they count.
+- `ptb` (Penn Treebank: Chen & Manning 2014): gold words whose XPOS is one of the five in `PTB_PUNCTUATION` do not count, and
+  labels are compared whole. Brackets (`-LRB-`, `-RRB-`), `$` and `#` count.
 
-A sentence of left-out words only is right. A share of nothing is 0, as in the official scorer.
+A sentence without words that count is right. A share of nothing is 0, as in the official scorer.
 """
 
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Literal
 
-from graph2graph.scoring.alignment import (
-    ROOT,
-    FileText,
-    SpanWord,
-    align,
-    check_characters,
-)
+from graph2graph.scoring.alignment import ROOT, FileText, SpanWord, align, check_characters
 from graph2graph.scoring.pairing import paired
 from graph2graph.treebank.sentence import DEPREL, FORM, LEMMA, UPOS, XPOS, Sentence
 
 Punct = Literal["include", "unicode", "ptb"]
 
 PTB_PUNCTUATION = frozenset(("``", "''", ":", ",", "."))
-# The relations of UD version 2, except those of function words (aux, case, cc, clf, cop, det, mark) and punct.
+# The relations of UD 2 without those of function words (aux, case, cc, clf, cop, det, mark) and punct.
 CONTENT_DEPRELS = frozenset(
     (
         *("nsubj", "csubj", "obj", "iobj", "ccomp", "xcomp"),
@@ -55,7 +49,7 @@ _COLUMNS = {"UPOS": UPOS, "XPOS": XPOS, "Lemmas": LEMMA}
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """The number of items in the gold file and in the prediction, and how many of them agree."""
+    """The numbers of items in the gold file and in the prediction, and how many agree."""
 
     correct: int
     gold: int
@@ -73,7 +67,7 @@ class Agreement:
 
     @property
     def f1(self) -> float:
-        """The harmonic mean of precision and recall; equal to both if gold and prediction have the same size."""
+        """The harmonic mean of precision and recall."""
         return _percent(2 * self.correct, self.gold + self.predicted)
 
 
@@ -86,7 +80,7 @@ class Scores:
     lcm: float
     words: int  # gold words that count
     sentences: int  # of the gold file
-    several_roots: int  # predicted sentences with more than one root: scored, though not trees
+    several_roots: int  # predicted sentences with more than one root, which are scored all the same
 
     def as_dict(self, *names: str, digits: int | None = None) -> dict[str, float]:
         """UAS, LAS, CLAS, UCM and LCM by their lower-case names, or only those named; rounded if `digits` is given.
@@ -110,7 +104,7 @@ class Scores:
 
     @property
     def las_error(self) -> float:
-        """One standard deviation of LAS by chance, as if words were independent draws."""
+        """The standard error of LAS, as if words were independent."""
         las = self.metrics["LAS"]
         share = las.f1 / 100
         return 100 * float((share * (1 - share) / las.gold) ** 0.5) if las.gold else 0.0
@@ -128,23 +122,19 @@ def score(
     punct: Punct = "include",
     names: tuple[str, str] = ("gold", "predicted"),
 ) -> Scores:
-    """Score sentences against gold sentences with the same words; errors call the two files by `names`.
+    """Score sentences against gold sentences with the same words; errors call the files by `names`.
 
-    Words are the same if their FORMs are, spaces apart; multiword-token lines are ignored.
+    Words are the same if their FORMs are, apart from spaces. Lines of multiword tokens are ignored.
 
         >>> gold = Sentence.from_words(["Dogs", "bark"]).with_tree([2, 0], ["nsubj", "root"])
         >>> score([gold], [gold.with_tree([2, 0], ["obj", "root"])]).las
         50.0
     """
     tally = _Tally(punct)
-    for gold_sentence, predicted_sentence in paired(
-        gold, predicted, names=names, needs_xpos=punct == "ptb", hint=ALIGN_HINT
-    ):
-        tally.several_roots += predicted_sentence.heads.count(0) > 1
+    for one, other in paired(gold, predicted, names=names, needs_xpos=punct == "ptb", hint=ALIGN_HINT):
+        tally.several_roots += other.heads.count(0) > 1
         heads_right = labels_right = True
-        for row, other_row, head, other_head in zip(
-            gold_sentence.rows, predicted_sentence.rows, gold_sentence.heads, predicted_sentence.heads, strict=True
-        ):
+        for row, other_row, head, other_head in zip(one.rows, other.rows, one.heads, other.heads, strict=True):
             if not _is_left_out(row, punct):
                 tally.add_gold(row[DEPREL])
                 tally.add_predicted(other_row[DEPREL])
@@ -165,49 +155,47 @@ def score_aligned(
 ) -> Scores:
     """Score sentences whose tokens, words or sentence ends differ from the gold ones, by character offsets.
 
-    Both files must have the same characters, spaces apart. Single-word tokens are aligned if they have the same span;
-    around multiword tokens the words of both sides are aligned by their FORMs. A head is right if it is aligned to the
-    gold head, so unaligned words are wrong and so are their dependents. UAS, LAS and CLAS are F1.
+    Both files must have the same characters, apart from spaces. Single-word tokens are aligned if they have the same span;
+    around multiword tokens, words are aligned by their FORMs. A head is right if it is aligned to the gold head, so words
+    that are not aligned are wrong and so are their dependents. UAS, LAS and CLAS are F1.
 
-    UCM and LCM are shares of the gold sentences; a sentence whose exact span and words the prediction lacks is wrong.
-    Under `unicode` and `ptb` a predicted word is left out if its gold partner is, or, without a partner, if it is
-    punctuation itself. Tokens, Sentences, Words, UPOS, XPOS and Lemmas count everything.
+    UCM and LCM are shares of the gold sentences; one that is not predicted with the same span and words is wrong. Under
+    `unicode` and `ptb`, a predicted word counts if its gold partner does or, without a partner, if it is not punctuation.
+    Tokens, Sentences, Words, UPOS, XPOS and Lemmas count everything.
     """
-    is_left_out = partial(_is_left_out, punct=punct)
-    gold_text = FileText.of(gold, names[0], is_left_out=is_left_out, needs_xpos=punct == "ptb")
-    predicted_text = FileText.of(predicted, names[1], is_left_out=is_left_out, needs_xpos=False)
+    gold_text = FileText.of(gold, names[0], needs_xpos=punct == "ptb")
+    predicted_text = FileText.of(predicted, names[1])
     check_characters(gold_text, predicted_text)
-    pairs = align(gold_text.words, predicted_text.words)
-    tally = _Tally(punct, several_roots=predicted_text.several_roots)
+    words, other_words = gold_text.words, predicted_text.words
+    pairs = align(words, other_words)
+    tally = _Tally(punct)
+    tally.several_roots = sum(one.sentence.heads.count(0) > 1 for one in predicted_text.located)
     _count_aligned(tally, gold_text, predicted_text, pairs)
-    columns = {
-        name: _column_agreement(gold_text.words, predicted_text.words, pairs, column)
-        for name, column in _COLUMNS.items()
-    }
     return tally.scores(
         Tokens=_span_agreement(gold_text.tokens, predicted_text.tokens),
         Sentences=_span_agreement(gold_text.sentences, predicted_text.sentences),
-        Words=Agreement(len(pairs), len(gold_text.words), len(predicted_text.words)),
-        **columns,
+        Words=Agreement(len(pairs), len(words), len(other_words)),
+        **{name: _column_agreement(words, other_words, pairs, column) for name, column in _COLUMNS.items()},
     )
 
 
 def _count_aligned(tally: "_Tally", gold: FileText, predicted: FileText, pairs: list[tuple[int, int]]) -> None:
-    """Count all words of both files, the aligned ones whose head and label are right, and the sentences."""
-    partners = [_UNALIGNED] * len(predicted.words)  # the gold word of each predicted one
+    """Count the words that count, the aligned ones whose head and label are right, and the sentences."""
+    partners = [_UNALIGNED] * len(predicted.words)  # the gold word of each predicted word
     for g, p in pairs:
         partners[p] = g
-    for word in gold.words:
-        if not word.is_left_out:
+    left_out = [_is_left_out(word.row, tally.punct) for word in gold.words]
+    for word, is_left_out in zip(gold.words, left_out, strict=True):
+        if not is_left_out:
             tally.add_gold(word.row[DEPREL])
     for word, partner in zip(predicted.words, partners, strict=True):
-        if not (word if partner == _UNALIGNED else gold.words[partner]).is_left_out:
+        if not (_is_left_out(word.row, tally.punct) if partner == _UNALIGNED else left_out[partner]):
             tally.add_predicted(word.row[DEPREL])
 
     heads_right, labels_right = [False] * len(gold.words), [False] * len(gold.words)
     for g, p in pairs:
         head = predicted.words[p].head
-        if gold.words[g].is_left_out:
+        if left_out[g]:
             heads_right[g] = labels_right[g] = True
         elif gold.words[g].head == (ROOT if head == ROOT else partners[head]):
             heads_right[g] = True
@@ -263,14 +251,8 @@ class _Tally:
         metrics["UAS"] = Agreement(self.heads, self.gold, self.predicted)
         metrics["LAS"] = Agreement(self.labels, self.gold, self.predicted)
         metrics["CLAS"] = Agreement(self.content_labels, self.gold_content, self.predicted_content)
-        return Scores(
-            metrics=metrics,
-            ucm=_percent(self.sentence_heads, self.sentences),
-            lcm=_percent(self.sentence_labels, self.sentences),
-            words=self.gold,
-            sentences=self.sentences,
-            several_roots=self.several_roots,
-        )
+        ucm, lcm = (_percent(right, self.sentences) for right in (self.sentence_heads, self.sentence_labels))
+        return Scores(metrics, ucm, lcm, self.gold, self.sentences, self.several_roots)
 
 
 def _span_agreement(gold: list[tuple[int, int]], predicted: list[tuple[int, int]]) -> Agreement:
@@ -281,11 +263,9 @@ def _column_agreement(
     gold: list[SpanWord], predicted: list[SpanWord], pairs: list[tuple[int, int]], column: int
 ) -> Agreement:
     """How many aligned words agree in a column; any lemma agrees with a gold `_`."""
-    is_right = (
-        gold[g].row[column] == predicted[p].row[column] or (column == LEMMA and gold[g].row[column] == "_")
-        for g, p in pairs
-    )
-    return Agreement(sum(is_right), len(gold), len(predicted))
+    cells = [(gold[g].row[column], predicted[p].row[column]) for g, p in pairs]
+    n_right = sum(cell == other or (column == LEMMA and cell == "_") for cell, other in cells)
+    return Agreement(n_right, len(gold), len(predicted))
 
 
 def _percent(part: int, whole: int) -> float:
