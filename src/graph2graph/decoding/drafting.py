@@ -1,9 +1,9 @@
 """Drafting: graphs that are likely to come next are encoded in the same batch as the one that is needed now.
 
-Encoding one short sentence leaves a machine idle: encoding four versions of it at once takes far less than four times as long.
-So if a batch has room, the parser continues on the stale encoding that it has, collects the graphs this would build, and
-encodes them too. When decoding builds one of these very graphs, its encoding is there; if it builds another, the draft is
-thrown away. Every decision is made on the true graph, so the trees are those of exact decoding.
+Encoding one short sentence leaves a machine idle: four versions of it together take far less than four times as long. So if a
+batch has room, the parser goes on with the stale encoding, collects the graphs that this builds, and encodes them too. When
+decoding builds one of these graphs, its encoding is there; when it builds another, the sentence's drafts are dropped. Every
+decision is made on the true graph, so the trees are those of exact decoding.
 """
 
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ from graph2graph.transition.states import States, is_arc
 
 
 class Drafts:
-    """Encodings of graphs that may come, by row and graph."""
+    """Encodings of graphs that may come next, by row and graph."""
 
     def __init__(self) -> None:
         self._vectors: dict[tuple[int, bytes], Tensor] = {}
@@ -27,13 +27,13 @@ class Drafts:
         return bool(self._vectors)
 
     def put(self, rows: IntArray, states: States, encodings: Encodings) -> None:
-        """Keep the encodings of these states; each belongs to one of the rows."""
+        """Keep the encoding of each of these states for its row."""
         for position, row in enumerate(rows.tolist()):
             nodes = encodings.node_index[position, : int(states.n_words[position]) + 1]
             self._vectors[row, _graph(states, position)] = encodings.vectors[nodes]
 
     def pop(self, row: int, states: States) -> Tensor | None:
-        """The encoding of the graph that a row has now; if it was not drafted, None, and the row's other drafts are dropped."""
+        """The encoding of the row's present graph; if it was not drafted, drop the row's drafts and return None."""
         found = self._vectors.pop((row, _graph(states, row)), None)
         if found is None:
             self._vectors = {key: vectors for key, vectors in self._vectors.items() if key[0] != row}
@@ -48,7 +48,7 @@ def _graph(states: States, row: int) -> bytes:
 def drafted(
     model: ParserModel, encodings: Encodings, states: States, rows: IntArray, n_arcs: int
 ) -> Iterator[tuple[IntArray, States]]:
-    """Yield rows and their states after each of the next n_arcs arcs, as decoding on the stale encodings adds them."""
+    """Yield rows and their states after each of the next n_arcs arcs, as the stale encodings predict them."""
     ahead = states.take(rows)
     n_made, running = np.zeros_like(rows), np.arange(len(rows))
     while len(running):

@@ -10,9 +10,9 @@ from graph2graph.transition.states import States
 
 
 class EncodingTable:
-    """The vectors of all nodes of B sentences, which are replaced whenever a sentence is encoded again.
+    """The vectors of all nodes of B sentences; encoding a sentence again replaces them.
 
-    The classifiers' first layer can be applied to each vector as it is stored (`is_projected`). This pays if many decisions
+    With `is_projected`, the classifiers' first layer is applied to each vector when it is stored. This pays if many decisions
     use one encoding.
     """
 
@@ -29,7 +29,7 @@ class EncodingTable:
             self.encodings.relation = [_with_last(total, part) for part in model.relation.project(vectors[-1:])]
 
     def put(self, rows: IntArray, new: Encodings, is_new: BoolArray) -> None:
-        """Store the new encodings of some rows, as far as they are new: is_new is [len(rows), nodes]."""
+        """Store the new vectors of some rows: those of the nodes in is_new, [len(rows), nodes]."""
         chosen = self.model.tensor(is_new)
         indices = self.encodings.node_index[self.model.tensor(rows), :-1][chosen]
         self._put(indices, new.vectors[new.node_index[:, :-1][chosen]])
@@ -58,7 +58,7 @@ class EncodingTable:
 
 
 def _with_last(total: int, last: Tensor) -> Tensor:
-    """An empty table of `total` rows with one more behind them, [total + 1, width]."""
+    """A table of `total` empty rows and a last one, [total + 1, width]."""
     table = torch.empty(total + 1, last.shape[1], device=last.device)
     table[-1:] = last
     return table

@@ -16,8 +16,8 @@ class TagSource(StrEnum):
     """Where the tags that the parser sees come from."""
 
     KEEP = "keep"  # the input
-    PREDICT = "predict"  # the model's own tagger
-    NONE = "none"  # nowhere: the parser sees no tags
+    PREDICT = "predict"  # the text model's tagger
+    NONE = "none"  # the parser sees no tags
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,19 +42,15 @@ class ParseOptions:
             object.__setattr__(self, "tags", _tag_source(self.tags))
         if self.reencode is not None:
             object.__setattr__(self, "reencode", read_reencode(self.reencode))
-        lowest = (
-            ("beam", self.beam, 1),
-            ("batch_tokens", self.batch_tokens, 1),
-            ("draft_tokens", self.draft_tokens, 0),
-        )
-        for name, value, least in lowest:
+        for name, least in (("beam", 1), ("batch_tokens", 1), ("draft_tokens", 0)):
+            value = getattr(self, name)
             if value is not None and value < least:
                 raise DataError(f"{name}: expected a number from {least} up, found {value}")
         if self.beam > 1 and (self.keep_arcs or self.probabilities):
             raise DataError("beam search supports neither given arcs nor probabilities")
 
     def resolve(self, model: DecodeConfig) -> DecodeConfig:
-        """The model's settings, changed where these options say so."""
+        """The model's settings, with the changes that these options make."""
         reencode = self.reencode
         if isinstance(reencode, str):
             reencode = EXACT if reencode == "exact" else model.adaptive
@@ -63,7 +59,7 @@ class ParseOptions:
 
 
 def read_reencode(value: float | str) -> Reencode:
-    """The threshold in a value: `exact`, `adaptive`, or a number from 0 up, which may be written as a string."""
+    """Check a threshold: `exact`, `adaptive`, or a number from 0 up, which may be a string."""
     if value == "exact":
         return "exact"
     if value == "adaptive":
@@ -78,7 +74,7 @@ def read_reencode(value: float | str) -> Reencode:
 
 
 def _tag_source(value: str | bool) -> TagSource:
-    """The source of that name; a boolean says whether tags are kept, as `Parser.parse` has always taken it."""
+    """The source of this name; True and False, which older programs give, mean `keep` and `none`."""
     if isinstance(value, bool):
         return TagSource.KEEP if value else TagSource.NONE
     try:

@@ -1,7 +1,7 @@
 """Keeping the memory of a process constant while it parses for hours on a CPU.
 
-Batches of ever new sizes make freed memory hard to reuse. glibc is made to keep large blocks, the rest is returned to the
-system now and then, and oneDNN caches few kernels, whose memory would otherwise lie scattered among the blocks.
+Batches of many different sizes make freed memory hard to reuse. So glibc keeps large blocks, the rest is returned to the system
+now and then, and oneDNN caches few kernels, since theirs would lie scattered among the blocks.
 """
 
 import contextlib
@@ -9,11 +9,11 @@ import ctypes
 import os
 
 RETAINED = 31 << 20  # bytes: just below the largest block that glibc learns to keep
-KERNELS = 16  # that oneDNN caches, one for each size of matrix product
+KERNELS = 16  # in oneDNN's cache, one for each size of matrix product
 
 
 def limit_kernel_cache() -> None:
-    """Limit oneDNN's cache, unless the environment does; call this before torch computes anything."""
+    """Limit oneDNN's cache, unless the environment sets it; call this before torch computes anything."""
     os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", str(KERNELS))
 
 

@@ -1,4 +1,4 @@
-"""Between sentences and decoders: arcs that a sentence gives go in; trees and probabilities come out."""
+"""From sentences to the given arcs that a decoder takes, and from its results back to sentences."""
 
 from collections.abc import Iterable, Sequence
 
@@ -18,7 +18,7 @@ from graph2graph.treebank.sentence import Sentence
 def given_arcs(sentence: Sentence, vocabulary: Vocabulary) -> Given:
     """The heads and labels that a sentence has.
 
-    A label without a head constrains too: the root's label makes a word the root, any other makes it depend on a word.
+    A label without a head is a constraint too: the root label makes the word the root, any other gives it a word as head.
     """
     heads = [NO_NODE]
     for head, deprel in zip(sentence.heads, sentence.deprels, strict=True):
@@ -39,9 +39,9 @@ def given_arcs(sentence: Sentence, vocabulary: Vocabulary) -> Given:
 def with_tree(
     sentence: Sentence, heads: IntArray, labels: IntArray, vocabulary: Vocabulary, *, keep_labels: bool = False
 ) -> Sentence:
-    """The sentence with the heads and label numbers of nodes 0..n; entries after the last word are ignored.
+    """The sentence with these heads and label numbers, of nodes 0..n and padding.
 
-    With `keep_labels` a label of the sentence stays, known to the model or not.
+    With `keep_labels` the sentence keeps its labels, known to the model or not.
     """
     words = slice(1, len(sentence) + 1)
     deprels = [vocabulary.labels[label] for label in labels[words].tolist()]

@@ -1,4 +1,4 @@
-"""The models on this machine: directories of the user, models shipped with the package, and downloaded ones.
+"""The models on this machine: the user's directories, models shipped with the package, and downloaded models.
 
 Only `download` uses the network; loading a model never does.
 """
@@ -14,7 +14,7 @@ DEFAULT = "en"
 REQUIRED = ("config.json", "labels.json", "tokenizer.json", "model.safetensors")
 FILES = (*REQUIRED, "README.md", "text.udpipe")  # all files of a model; training leaves others in its directory
 ORIGIN = "origin.json"  # in the directory of a downloaded model: its repository and commit
-_SLASH = "--"  # stands for the slash of owner/name in the name of a directory; names on the hub do not contain it
+_SLASH = "--"  # replaces the slash of owner/name in the name of a directory; no name on the hub has it
 _NAME = re.compile(r"(?:[A-Za-z0-9_][\w.-]*/)?[A-Za-z0-9_][\w.-]*", re.ASCII)
 
 
@@ -26,7 +26,7 @@ def home() -> Path:
 
 
 def download_path(name: str) -> Path:
-    """The directory of a downloaded model, whether it is there or not."""
+    """The directory for a downloaded model, which may be missing."""
     return home() / "models" / name.replace("/", _SLASH)
 
 
@@ -41,9 +41,9 @@ def downloaded() -> dict[str, Path]:
 
 
 def find(model: str | os.PathLike[str]) -> Path:
-    """The directory of a model: a directory as it is, else the shipped or downloaded model of that name.
+    """The directory of a model: this directory, or that of the shipped or downloaded model of this name.
 
-    For a downloaded model the name without its owner is enough if no other owner has a model of that name.
+    The owner in the name of a downloaded model can be left out if only one owner's model has that name.
     """
     path, name = Path(model), os.fspath(model)
     if path.is_dir():
@@ -64,13 +64,8 @@ def files(directory: Path) -> list[Path]:
     return [directory / name for name in FILES if (directory / name).is_file()]
 
 
-def is_offline() -> bool:
-    """Whether the environment forbids the network."""
-    return os.environ.get("HF_HUB_OFFLINE", "").upper() in ("1", "ON", "YES", "TRUE")
-
-
 def download(name: str, *, offline: bool = False, force: bool = False) -> Path:
-    """The directory of a model on the hub, `owner/name`, which is downloaded unless it is there or `force` is set.
+    """Download a model from the hub, `owner/name`, if it is missing or with `force`; return its directory.
 
     With `offline`, or HF_HUB_OFFLINE in the environment, nothing is downloaded. HF_ENDPOINT selects another hub.
     """
@@ -79,7 +74,7 @@ def download(name: str, *, offline: bool = False, force: bool = False) -> Path:
     present = shipped().get(name) or downloaded().get(name)
     if present and not force:
         return present
-    if offline or is_offline():
+    if offline or os.environ.get("HF_HUB_OFFLINE", "").upper() in ("1", "ON", "YES", "TRUE"):
         raise DataError(f"{name}: not downloaded, and --offline or HF_HUB_OFFLINE forbids the network")
     from graph2graph.parser import _hub
 

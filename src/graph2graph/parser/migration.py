@@ -1,7 +1,7 @@
-"""The format of a model's settings: what each release changed, and how older settings are brought up to date.
+"""The format of a model's settings: what each release changed, and how older settings are migrated.
 
-`FORMAT` goes up when a release cuts, renames or adds a setting; `CHANGES` then says what became of the older ones. The same
-settings are in a model's config.json and in the run.json of a training run, so both are migrated here.
+When a release cuts, renames or adds a setting, `FORMAT` goes up and `CHANGES` says which settings were cut or renamed. The
+config.json of a model and the run.json of a training run hold the same settings; both are migrated here.
 """
 
 import json
@@ -19,7 +19,7 @@ FORMAT = 2
 
 @dataclass(frozen=True)
 class FormatChange:
-    """What a format changed in the one before it; settings are named as in `--set`, like `train.seed`."""
+    """How a format differs from the one before it; settings are named as in `--set`: `train.seed`."""
 
     cut: tuple[str, ...] = ()
     renamed: Mapping[str, str] = field(default_factory=dict)
@@ -35,12 +35,12 @@ def dump_config(config: Config) -> dict[str, Any]:
 
 
 def parse_config(values: Any, source: str) -> Config:
-    """The settings from plain values of this format or an older one; `source` names the file in errors."""
+    """The settings in plain values of this format or an older one; `source` names the file in errors."""
     return Config.parse(migrated(values, source), source)
 
 
 def migrated(values: Any, source: str) -> Any:
-    """Settings of this format or an older one as settings of this format, without the format; the argument is not changed."""
+    """A copy of settings of any known format, in today's format and without its number."""
     if not isinstance(values, dict):
         return values  # Config.parse rejects it
     settings = {key: deepcopy(value) for key, value in values.items() if key not in ("format", "release")}
@@ -67,7 +67,7 @@ def _format_of(values: dict[str, Any], source: str) -> int:
 
 
 def _group_of(settings: dict[str, Any], name: str) -> tuple[dict[str, Any], str]:
-    """The group that a setting belongs to, empty if there is none, and the setting's name in it."""
+    """The group that a setting belongs to, empty if it is missing, and the setting's name in the group."""
     *groups, key = name.split(".")
     for group in groups:
         found = settings.get(group)
@@ -76,7 +76,7 @@ def _group_of(settings: dict[str, Any], name: str) -> tuple[dict[str, Any], str]
 
 
 def _set(settings: dict[str, Any], name: str, value: Any) -> None:
-    """Set a setting, with the groups it is in."""
+    """Set a setting, and make its groups if they are missing."""
     *groups, key = name.split(".")
     for group in groups:
         settings = settings.setdefault(group, {})

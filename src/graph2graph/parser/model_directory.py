@@ -10,7 +10,6 @@
 Reading checks each file and names it in the error. Writing replaces each file in one step.
 """
 
-import os
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,7 +20,7 @@ from graph2graph.config import Config
 from graph2graph.encoder import pretrained
 from graph2graph.encoder.pieces import Pieces
 from graph2graph.errors import DataError
-from graph2graph.files import read_json, write_bytes, write_json, write_text
+from graph2graph.files import FilePath, read_json, write_bytes, write_json, write_text
 from graph2graph.models.parser_model import ParserModel
 from graph2graph.parser.migration import dump_config, parse_config
 from graph2graph.parser.vocabulary import Vocabulary
@@ -43,7 +42,7 @@ def read_config(directory: Path) -> Config:
     return parse_config(read_json(path), str(path))
 
 
-def read_settings(directory: str | os.PathLike[str]) -> Settings:
+def read_settings(directory: FilePath) -> Settings:
     """Everything in a model directory but the weights."""
     path = Path(directory)
     if not path.is_dir():
@@ -55,7 +54,7 @@ def read_settings(directory: str | os.PathLike[str]) -> Settings:
     return Settings(config, vocabulary, pieces)
 
 
-def write_settings(directory: str | os.PathLike[str], settings: Settings) -> None:
+def write_settings(directory: FilePath, settings: Settings) -> None:
     """Write everything but the weights."""
     path = Path(directory)
     write_json(path / CONFIG, dump_config(settings.config))
@@ -63,8 +62,8 @@ def write_settings(directory: str | os.PathLike[str], settings: Settings) -> Non
     write_text(path / TOKENIZER, settings.pieces.tokenizer.to_str())
 
 
-def read_weights(directory: str | os.PathLike[str], model: ParserModel) -> dict[str, Tensor]:
-    """The weights in a model directory, in fp32; they must be those of this model, all of them and no others."""
+def read_weights(directory: FilePath, model: ParserModel) -> dict[str, Tensor]:
+    """The weights in a model directory, in fp32; refuse weights that this model lacks, and missing ones."""
     path = Path(directory) / WEIGHTS
     weights, expected = pretrained.read_safetensors(path), model.state_dict()
     for name, parameter in expected.items():
@@ -77,8 +76,8 @@ def read_weights(directory: str | os.PathLike[str], model: ParserModel) -> dict[
     return {name: weight.float() for name, weight in weights.items()}
 
 
-def write_weights(directory: str | os.PathLike[str], model: ParserModel, *, half: bool = False) -> None:
-    """Write the weights, in half precision on request."""
+def write_weights(directory: FilePath, model: ParserModel, *, half: bool = False) -> None:
+    """Write the weights; with `half` in half precision."""
     weights = {name: weight.half() if half else weight for name, weight in model.state_dict().items()}
     content = save({name: weight.detach().cpu().contiguous() for name, weight in weights.items()})
     write_bytes(Path(directory) / WEIGHTS, content)

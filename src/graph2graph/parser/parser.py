@@ -1,9 +1,5 @@
-"""The parser: a model with its pieces, labels and tags. Load it, parse with it, save it.
+"""The parser: a model with its pieces, labels and tags. Load it, parse with it, save it."""
 
-A model on disk is a directory: config.json, labels.json, tokenizer.json, model.safetensors, README.md.
-"""
-
-import os
 import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -22,6 +18,7 @@ from graph2graph.encoder.encoder import GraphEncoder
 from graph2graph.encoder.pieces import Pieces
 from graph2graph.encoder.precision import Precision, to_int8
 from graph2graph.errors import DataError
+from graph2graph.files import FilePath
 from graph2graph.models.features import Features, Featurizer
 from graph2graph.models.parser_model import ParserModel, encoder_config
 from graph2graph.models.rows import state_length
@@ -68,11 +65,11 @@ class Parser:
     def create(
         cls, config: Config, vocabulary: Vocabulary, *, encoder: Path | None = None, forms: Iterable[str] = ()
     ) -> "Parser":
-        """An untrained parser, on a pretrained encoder or from nothing.
+        """An untrained parser, with a pretrained encoder or a new one.
 
-        The shape of a pretrained encoder replaces the one in the config, except for dropout and the number of layers; unless
-        the config sets that, the first 6 layers are taken, or all if there are fewer. Without a pretrained encoder, word
-        pieces are learnt from the forms.
+        A pretrained encoder replaces the shape in the config, except for dropout and the number of layers. If the config
+        leaves that number open, the first 6 layers are taken, or all if there are fewer. A new encoder's word pieces are
+        learnt from the forms.
         """
         wanted = config.model.encoder
         if encoder is None:
@@ -83,9 +80,8 @@ class Parser:
             found = pretrained.read_config(encoder)
             layers = wanted.layers if "layers" in wanted.model_fields_set else min(wanted.layers, found.layers)
             base = found.model_copy(update=_training_settings(wanted) | {"layers": layers})
-        shape = encoder_config(config.model, base, len(vocabulary.labels))
-        loaded = None if encoder is None else pretrained.load(encoder, shape)
-        config = _with_encoder(config, shape)
+        config = _with_encoder(config, base, vocabulary)
+        loaded = None if encoder is None else pretrained.load(encoder, config.model.encoder)
         model = _new_model(Settings(config, vocabulary, pieces), loaded)
         model.start_root(pieces.mask)
         return cls(config, vocabulary, pieces, model)
@@ -96,8 +92,8 @@ class Parser:
 
         Weights that the other parser lacks, or has in another shape, are newly initialised.
         """
-        shape = other.config.model.encoder.model_copy(update=_training_settings(config.model.encoder))
-        config = _with_encoder(config, encoder_config(config.model, shape, len(other.vocabulary.labels)))
+        base = other.config.model.encoder.model_copy(update=_training_settings(config.model.encoder))
+        config = _with_encoder(config, base, other.vocabulary)
         model = _new_model(Settings(config, other.vocabulary, other.pieces))
         weights = model.state_dict()
         shared = {
@@ -109,8 +105,8 @@ class Parser:
         return cls(config, other.vocabulary, other.pieces, model)
 
     @classmethod
-    def load(cls, directory: str | os.PathLike[str], *, precision: Precision = "fp32") -> "Parser":
-        """The parser in a directory; in int8 it is faster on a CPU and slightly less accurate."""
+    def load(cls, directory: FilePath, *, precision: Precision = "fp32") -> "Parser":
+        """Load the parser in a directory; in int8 it is faster on a CPU and slightly less accurate."""
         settings = model_directory.read_settings(directory)
         with torch.device("meta"):  # initial weights would be overwritten at once
             model = _new_model(settings)
@@ -120,12 +116,12 @@ class Parser:
         allocation.retain_blocks()
         return cls(*settings, model)
 
-    def save(self, directory: str | os.PathLike[str], *, half: bool = False) -> None:
-        """Write the model directory, the weights in half precision on request."""
+    def save(self, directory: FilePath, *, half: bool = False) -> None:
+        """Write the model directory; with `half` the weights in half precision."""
         self.save_settings(directory)
         model_directory.write_weights(directory, self.model, half=half)
 
-    def save_settings(self, directory: str | os.PathLike[str]) -> None:
+    def save_settings(self, directory: FilePath) -> None:
         """Write everything but the weights."""
         model_directory.write_settings(directory, Settings(self.config, self.vocabulary, self.pieces))
 
@@ -139,7 +135,7 @@ class Parser:
     ) -> Iterator[Sentence]:
         """Yield the same sentences with their trees, in the order they came.
 
-        Options can also be given by name: `parser.parse(sentences, beam=4)`. `work` collects what decoding did.
+        Options can also be given by name: `parser.parse(sentences, beam=4)`. `work` counts what was encoded.
         """
         chosen = self._resolve(options, changes)
         if chosen.beam > 1:
@@ -153,7 +149,7 @@ class Parser:
             if work is not None:
                 work.add(done)
             found = zip(batch, states.heads, states.labels, strict=True)
-            trees = [with_tree(*tree, self.vocabulary, keep_labels=chosen.keep_arcs) for tree in found]
+            trees = [with_tree(*one, self.vocabulary, keep_labels=chosen.keep_arcs) for one in found]
             return trees if done.decisions is None else with_probabilities(trees, done.decisions)
 
         return self._in_windows(sentences, parse_batch, chosen)
@@ -167,7 +163,7 @@ class Parser:
         work: Work | None = None,
         **changes: Any,
     ) -> Iterator[list[Candidate]]:
-        """Yield the best trees of each sentence that a beam of this width finds, the best first."""
+        """Yield the trees that a beam of this width finds for each sentence, the best first."""
         chosen = self._resolve(options, changes | {"beam": beam})
         decode = chosen.resolve(self.config.decode)
 
@@ -189,9 +185,9 @@ class Parser:
     def _in_windows(
         self, sentences: Iterable[Sentence], decode_batch: DecodeBatch[T], options: ParseOptions
     ) -> Iterator[T]:
-        """The result of each sentence, in order.
+        """Yield the result of each sentence, in order.
 
-        A sentence model decodes several batches together, which it encodes one at a time; a state model encodes all it holds.
+        A sentence model decodes several batches together and encodes them one at a time; a state model encodes all at once.
         """
         n_batches = 1 if self.config.model.input == "state" else BATCHES_TOGETHER
         batch_pieces = options.resolve(self.config.decode).batch_tokens * n_batches // options.beam
@@ -207,7 +203,7 @@ class Parser:
         return features if sees_tags else features.without_tags()
 
     def _is_too_long(self, features: Features) -> bool:
-        """Whether the encoder has too few positions for a sentence, so that it sees it in parts."""
+        """Whether a sentence has more pieces than the encoder has positions, so it is encoded in parts."""
         model = self.config.model
         if model.input == "sentence":
             return features.is_long
@@ -215,11 +211,12 @@ class Parser:
 
 
 def _training_settings(encoder: EncoderConfig) -> dict[str, float]:
-    """The encoder settings that concern training, and so do not come from a pretrained encoder."""
+    """The encoder settings that concern training; they do not come from a pretrained encoder."""
     return {name: getattr(encoder, name) for name in ("dropout", "attention_dropout")}
 
 
-def _with_encoder(config: Config, encoder: EncoderConfig) -> Config:
+def _with_encoder(config: Config, base: EncoderConfig, vocabulary: Vocabulary) -> Config:
+    encoder = encoder_config(config.model, base, len(vocabulary.labels))
     return config.model_copy(update={"model": config.model.model_copy(update={"encoder": encoder})})
 
 

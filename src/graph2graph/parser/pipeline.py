@@ -1,15 +1,14 @@
-"""From text or sentences to trees: one way through, for Python, the command line, the server and spaCy.
+"""From text or sentences to trees, for Python, the command line, the server and spaCy.
 
     >>> import graph2graph
     >>> nlp = graph2graph.load()  # doctest: +SKIP
     >>> print(nlp("The dog barks. It is loud.").to_conllu())  # doctest: +SKIP
 
-A pipeline decides where tags come from, prepares the sentences, parses them, and gives each tree to the sentence as it came.
-Calling it, `pipe`, `parse` and `nbest` do all of that. The command line and the server, which parse sentences of several inputs
-together, take the steps one by one: `plan`, then `prepare` or `prepare_text`, then `parse_prepared`.
+A pipeline decides where tags come from, prepares the sentences, parses them, and adds the trees to the sentences as they were
+given. A call, `pipe`, `parse` and `nbest` do all of that. The command line and the server, which parse sentences of several
+inputs together, call each step: `plan`, then `prepare` or `prepare_text`, then `parse_prepared`.
 """
 
-import os
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import chain, islice, tee
@@ -19,6 +18,7 @@ from typing import Any, NamedTuple
 from graph2graph.decoding.options import ParseOptions, TagSource
 from graph2graph.encoder.precision import Precision
 from graph2graph.errors import DataError
+from graph2graph.files import FilePath
 from graph2graph.parser import catalogue
 from graph2graph.parser.parser import Candidate, Parser
 from graph2graph.text import udpipe as text
@@ -26,15 +26,15 @@ from graph2graph.text.udpipe import TextModel
 from graph2graph.treebank.document import Document
 from graph2graph.treebank.sentence import FEATS, LEMMA, UPOS, XPOS, Sentence
 
-TEXTS = 256  # whose sentences share batches
+TEXTS = 256  # that are parsed together, so that their sentences share batches
 
 
 class ParsePlan(NamedTuple):
-    """How to parse some sentences, once it is decided where their tags come from."""
+    """How to parse some sentences, with the decision where their tags come from."""
 
-    options: ParseOptions  # for the parser, which sees the tags of its sentences, predicted or not, or sees none
+    options: ParseOptions  # for the parser: its tags are KEEP (given or predicted ones) or NONE
     predicts_tags: bool
-    writes_tags: bool  # whether predicted tags are in the output too
+    writes_tags: bool  # whether the output has the predicted tags
 
 
 class Prepared(NamedTuple):
@@ -52,7 +52,7 @@ class Prepared(NamedTuple):
 
 
 class Pipeline:
-    """A parser and, if there is one, the text model that finds words and tags for it."""
+    """A parser with the text model, if there is one, that splits raw text into words and tags them."""
 
     def __init__(
         self,
@@ -67,8 +67,8 @@ class Pipeline:
         self._text_model = text_model
 
     @classmethod
-    def load(cls, model: str | os.PathLike[str] = catalogue.DEFAULT, *, precision: Precision = "fp32") -> "Pipeline":
-        """The pipeline in a model directory, or of a shipped or downloaded model by name; without the network."""
+    def load(cls, model: FilePath = catalogue.DEFAULT, *, precision: Precision = "fp32") -> "Pipeline":
+        """Load the pipeline in a model directory, or a shipped or downloaded model by name; the network is not used."""
         directory = catalogue.find(model)
         file = directory / text.FILE_NAME
         text_model = TextModel.load(file) if file.exists() else None
@@ -82,7 +82,7 @@ class Pipeline:
 
     @property
     def text_model(self) -> TextModel:
-        """The text model; an error says how to make one if there is none."""
+        """The text model; if there is none, an error that says how to make one."""
         if self._text_model is None:
             raise DataError(
                 f"{self.name}: no {text.FILE_NAME}, which raw text and predicted tags need; "
@@ -114,9 +114,9 @@ class Pipeline:
     def parse(
         self, sentences: Iterable[Sentence], options: ParseOptions | None = None, *, workers: int = 1, **changes: Any
     ) -> Iterator[Sentence]:
-        """Yield the same sentences with their trees, as they come: HEAD and DEPREL change and nothing else.
+        """Yield the same sentences with their trees, in order: only HEAD and DEPREL change.
 
-        With `probabilities`, MISC changes too. Several workers are processes of one thread each.
+        With `probabilities`, MISC changes too. Several workers are processes with one thread each.
         """
         plan = self.plan(options, has_tags=True, **changes)
         return self.parse_prepared(self.prepare(sentences, plan), plan.options, workers=workers)
@@ -124,15 +124,15 @@ class Pipeline:
     def nbest(
         self, sentences: Iterable[Sentence], beam: int, options: ParseOptions | None = None, **changes: Any
     ) -> Iterator[list[Candidate]]:
-        """Yield the best trees of each sentence that a beam of this width finds, the best first."""
+        """Yield the trees that a beam of this width finds for each sentence, the best first."""
         plan = self.plan(options, has_tags=True, **changes | {"beam": beam})
         return self.nbest_prepared(self.prepare(sentences, plan), plan.options)
 
     def plan(self, options: ParseOptions | None = None, *, has_tags: bool, **changes: Any) -> ParsePlan:
-        """Decide where tags come from, for sentences that have tags of their own (CoNLL-U) or for text and words.
+        """Decide where tags come from, for sentences that have tags (CoNLL-U) or for text and words.
 
         By default CoNLL-U keeps its tags; text and words are tagged if there is a text model, and the parser sees these tags
-        if the model is better with them. Tags in the input are never overwritten in the output.
+        if it is better with them. Tags in the input are never overwritten in the output.
         """
         options = replace(options or ParseOptions(), **changes)
         source = options.tags
@@ -164,22 +164,21 @@ class Pipeline:
         ids: Iterator[int] | None = None,
     ) -> Iterator[Prepared]:
         """Yield the sentences of a text, given as a string or as lines; the options are those of `TextModel.sentences`."""
-        found = self.text_model.sentences(
-            raw, presegmented=presegmented, ranges=ranges, tags=plan.predicts_tags, ids=ids
-        )
+        tags = plan.predicts_tags
+        found = self.text_model.sentences(raw, presegmented=presegmented, ranges=ranges, tags=tags, ids=ids)
         return (Prepared(sentence, sentence) for sentence in found)
 
     def parse_prepared(
         self, prepared: Iterable[Prepared], options: ParseOptions, *, workers: int = 1
     ) -> Iterator[Sentence]:
-        """Yield the given sentences with their trees; the options are those of their plan."""
+        """Yield the given sentences with their trees; `options` are those of the plan."""
         waiting, copies = tee(prepared)
         tagged = (one.tagged for one in copies)
         trees = self.parser.parse(tagged, options) if workers == 1 else self._parse_apart(tagged, options, workers)
         return (one.finish(tree) for one, tree in zip(waiting, trees, strict=True))
 
     def nbest_prepared(self, prepared: Iterable[Prepared], options: ParseOptions) -> Iterator[list[Candidate]]:
-        """Yield the best trees of each given sentence; the options are those of their plan."""
+        """Yield the best trees of each given sentence; `options` are those of the plan."""
         waiting, copies = tee(prepared)
         found = self.parser.nbest((one.tagged for one in copies), options.beam, options)
         for one, candidates in zip(waiting, found, strict=True):
@@ -193,6 +192,6 @@ class Pipeline:
         return parse(self.directory, sentences, workers, options=options, precision=self.precision)
 
 
-def load(model: str | os.PathLike[str] = catalogue.DEFAULT, *, precision: Precision = "fp32") -> Pipeline:
-    """The pipeline in a model directory, or of a shipped or downloaded model by name: `load()("The dog barks.")`."""
+def load(model: FilePath = catalogue.DEFAULT, *, precision: Precision = "fp32") -> Pipeline:
+    """Load the pipeline in a model directory, or a shipped or downloaded model by name: `load()("The dog barks.")`."""
     return Pipeline.load(model, precision=precision)

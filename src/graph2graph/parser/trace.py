@@ -1,11 +1,11 @@
 """The steps of one parse: each state, the probabilities of its actions and labels, and the encoder's attention along the arcs.
 
-`trace` runs `Parser.parse` and observes it, so the tree is the one that any other parse gives. The result is plain data, ready
-for JSON: the page of `g2g serve` plays it.
+`trace` observes `Parser.parse`, so the tree is the one that any other parse gives. The result is plain data, ready for JSON;
+the page of `g2g serve` plays it.
 """
 
 import math
-from typing import TypedDict
+from typing import Any, TypedDict
 
 import numpy as np
 import torch
@@ -25,17 +25,7 @@ from graph2graph.treebank.sentence import FEATS, FORM, LEMMA, UPOS, XPOS, Senten
 
 N_LABELS = 5  # of each arc, the most probable
 DIGITS = 6  # of a probability
-
-
-class TraceWord(TypedDict):
-    """A word, as in CoNLL-U."""
-
-    id: int
-    form: str
-    lemma: str
-    upos: str
-    xpos: str
-    feats: str
+COLUMNS = {"form": FORM, "lemma": LEMMA, "upos": UPOS, "xpos": XPOS, "feats": FEATS}  # of a word
 
 
 class Label(TypedDict):
@@ -53,37 +43,29 @@ class Choice(TypedDict):
     labels: list[Label]
 
 
-class Flow(TypedDict):
-    """The attention along an arc: from the head to the dependent, and from the dependent to the head.
-
-    Both are means over the encoder's layers and attention heads; None if no row of its input holds both words.
-    """
-
-    head: int
-    dependent: int
-    to_dependent: float | None
-    to_head: float | None
-
-
-class LayerFlow(TypedDict):
-    """The means over all arcs in one layer."""
-
-    to_dependent: float
-    to_head: float
-
-
-class Attention(TypedDict):
-    """The attention along the arcs of the graph that was encoded; no layers if it has no arcs."""
-
-    arcs: list[Flow]
-    layers: list[LayerFlow]
-
-
-class Arc(TypedDict):
+class TraceArc(TypedDict):
     """An arc; head 0 is ROOT."""
 
     head: int
     dependent: int
+
+
+class Flow(TypedDict):
+    """Attention from heads to dependents and back; None if no row of the encoder's input holds both words."""
+
+    to_dependent: float | None
+    to_head: float | None
+
+
+class ArcFlow(TraceArc, Flow):
+    """The attention along one arc."""
+
+
+class Attention(TypedDict):
+    """The attention along the arcs of the encoded graph, averaged over the attention heads."""
+
+    arcs: list[ArcFlow]  # of each arc, the mean over the layers
+    layers: list[Flow]  # of each layer, the mean over the arcs; empty if there is no arc
 
 
 class Step(TypedDict):
@@ -95,11 +77,11 @@ class Step(TypedDict):
     actions: list[Choice]  # the legal ones
     action: str
     p: float
-    arc: Arc | None  # that the action adds
+    arc: TraceArc | None  # that the action adds
     label: str | None
     label_p: float | None
     encoded: bool  # whether the encoder was run for this decision
-    attention: Attention | None  # if it was run and takes a graph
+    attention: Attention | None  # None if the encoder was not run or takes no graph
 
 
 class Trace(TypedDict):
@@ -107,7 +89,7 @@ class Trace(TypedDict):
 
     sent_id: str | None
     text: str
-    words: list[TraceWord]
+    words: list[dict[str, Any]]  # id and the columns of CoNLL-U up to FEATS
     heads: list[int]
     deprels: list[str]
     given: list[int]  # words with a given head
@@ -119,9 +101,9 @@ class Trace(TypedDict):
 
 
 def trace(parser: Parser, sentence: Sentence, *, tags: bool = True, reencode: Reencode | None = None) -> Trace:
-    """The steps that parse a sentence; heads and labels that it has are kept.
+    """Parse a sentence, keep the heads and labels that it has, and return the steps.
 
-    tags: whether the parser sees those of the sentence. reencode: as in `ParseOptions`.
+    tags: whether the parser sees the sentence's tags. reencode: as in `ParseOptions`.
     """
     with record_attention() as layers:
         recorder = _Recorder(parser, parser.featurizer(sentence), layers)
@@ -145,22 +127,15 @@ def trace(parser: Parser, sentence: Sentence, *, tags: bool = True, reencode: Re
     }
 
 
-def _word(number: int, row: list[str]) -> TraceWord:
-    return {
-        "id": number,
-        "form": row[FORM],
-        "lemma": row[LEMMA],
-        "upos": row[UPOS],
-        "xpos": row[XPOS],
-        "feats": row[FEATS],
-    }
+def _word(number: int, row: list[str]) -> dict[str, Any]:
+    return {"id": number} | {name: row[column] for name, column in COLUMNS.items()}
 
 
 class _Recorder:
     """Records the steps of one sentence as the decoder takes them."""
 
     def __init__(self, parser: Parser, features: Features, layers: list[Tensor]) -> None:
-        """layers: the attention of each layer, which the encoder appends when it runs."""
+        """layers: a list to which the encoder appends the attention of each layer when it runs."""
         self.model, self.labels, self.layers = parser.model, parser.vocabulary.labels, layers
         self.attention = _ArcAttention(parser.model, features)
         self.steps: list[Step] = []
@@ -219,33 +194,27 @@ class _ArcAttention:
 
     def __init__(self, model: ParserModel, features: Features) -> None:
         self.model, self.features = model, features
-        # by the arc's dependent: from its head and to its head, in each layer; NaN if no row holds both words
+        # of the arc to each node, in each layer: from head to dependent, and back; NaN if no row holds both words
         self.along: FloatArray = np.full((2, model.config.encoder.layers, features.n_words + 1), np.nan)
 
     def describe(self, layers: list[Tensor], states: States, new_dependents: list[int]) -> Attention:
-        """The attention along all arcs of a state, which was just encoded; layers: [R·h, n, n] each."""
-        heads = states.heads[0]
-        dependents = (heads != NO_NODE).nonzero()[0]
-        heads = heads[dependents]
+        """The attention along all arcs of a state that was just encoded; layers: [R·h, n, n] each."""
+        dependents = (states.heads[0] != NO_NODE).nonzero()[0]
+        heads = states.heads[0, dependents]
         self._update(layers, states, heads, dependents, new_dependents)
         along = self.along[:, :, dependents]  # [2, layers, arcs]
-        arcs: list[Flow] = [
-            {"head": head, "dependent": dependent, "to_dependent": _share(down), "to_head": _share(up)}
-            for head, dependent, down, up in zip(
-                heads.tolist(), dependents.tolist(), *along.mean(axis=1).tolist(), strict=True
-            )
-        ]
         known = along[:, :, ~np.isnan(along).any(axis=(0, 1))]
-        means = known.mean(axis=2).T.tolist() if known.size else []
+        of_arcs = zip(heads.tolist(), dependents.tolist(), along.mean(axis=1).T.tolist(), strict=True)
+        of_layers = known.mean(axis=2).T.tolist() if known.size else []
         return {
-            "arcs": arcs,
-            "layers": [{"to_dependent": _rounded(down), "to_head": _rounded(up)} for down, up in means],
+            "arcs": [{"head": head, "dependent": dependent, **_flow(*means)} for head, dependent, means in of_arcs],
+            "layers": [_flow(*means) for means in of_layers],
         }
 
     def _update(
         self, layers: list[Tensor], states: States, heads: IntArray, dependents: IntArray, new_dependents: list[int]
     ) -> None:
-        """Read the attention along these arcs, each way in the row that represents the word which pays it."""
+        """Read the attention along these arcs, from each word in the row of the input that represents it."""
         n_rows = len(layers[0]) // self.model.config.encoder.heads
         by_row = torch.stack([layer.view(n_rows, -1, *layer.shape[1:]).mean(dim=1) for layer in layers])
         attention = by_row.double().cpu().numpy()  # [layers, R, n, n]
@@ -257,19 +226,20 @@ class _ArcAttention:
                 self.along[way][:, dependents[is_here]] = seen
 
     def _rows(self, n_rows: int, states: States, new_dependents: list[int]) -> tuple[list[IntArray], IntArray]:
-        """The column of each node in each row of the input, OUTSIDE if it is not there, and the row of each node."""
+        """The column of each node in each row, OUTSIDE if the row lacks it, and the row that represents each node."""
         if self.model.config.input == "state":
-            self.along[:] = np.nan  # the encoder may hold another part of a long state than before
+            self.along[:] = np.nan  # of a long state, the input may hold another part than before
             columns = self.model.state_rows(states).columns[0]
             return [columns], np.zeros_like(columns)
         features = self.features
-        if n_rows < len(features.windows):  # of a long sentence only the windows with new arcs were encoded
+        if n_rows < len(features.windows):  # only the windows with new arcs were encoded
             features = features.around(new_dependents)
         return [window.columns for window in features.windows], features.window_of
 
 
-def _share(value: float) -> float | None:
-    return None if math.isnan(value) else _rounded(value)
+def _flow(down: float, up: float) -> Flow:
+    down_share, up_share = (None if math.isnan(value) else _rounded(value) for value in (down, up))
+    return {"to_dependent": down_share, "to_head": up_share}
 
 
 def _rounded(value: float) -> float:

@@ -23,7 +23,7 @@ class Vocabulary:
 
     @classmethod
     def of(cls, sentences: Iterable[Sentence], tags: str = "upos") -> "Vocabulary":
-        """The labels and tags of a treebank; all arcs from ROOT must have one label, which no other arc has."""
+        """The labels and tags of a treebank; all arcs from ROOT, and no others, must have one and the same label."""
         column = TAG_COLUMNS[tags]
         labels, found_tags, root_labels, others = set[str](), set[str](), set[str](), set[str]()
         for sentence in sentences:
@@ -33,14 +33,9 @@ class Vocabulary:
                 if column is not None and row[column] != "_":
                     found_tags.add(row[column])
         if len(root_labels) != 1 or root_labels & others:
-            raise DataError(
-                f"expected one label for arcs from ROOT and for no others, found {', '.join(sorted(root_labels)) or 'none'}"
-                + (
-                    f", of which {', '.join(sorted(shared))} on other arcs too"
-                    if (shared := root_labels & others)
-                    else ""
-                )
-            )
+            found, shared = ", ".join(sorted(root_labels)) or "none", ", ".join(sorted(root_labels & others))
+            on_others = f", of which {shared} on other arcs too" if shared else ""
+            raise DataError(f"expected one label for arcs from ROOT and for no others, found {found}{on_others}")
         if not others:
             raise DataError("expected labels of arcs between words, found none: every sentence has a single word")
         return cls(sorted(labels), sorted(found_tags), root_labels.pop())

@@ -1,7 +1,6 @@
 """Parsing a stream of sentences in windows.
 
-Sentences of similar length in a window share batches, so that little of a batch is padding. Trees leave in the order in which
-the sentences came.
+Sentences of similar length in a window share batches, which keeps padding small. Trees come in the order of the sentences.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -19,7 +18,7 @@ DecodeBatch = Callable[[list[Sentence], list[Features]], Iterable[T]]
 
 
 class Windows:
-    """Cuts streams of sentences into windows, and returns freed memory to the system once in a window's worth of sentences."""
+    """Cuts streams of sentences into windows, and returns freed memory to the system every `WINDOW` sentences."""
 
     def __init__(self) -> None:
         self._n_since_return = 0  # sentences, over all streams
@@ -32,7 +31,7 @@ class Windows:
         *,
         batch_pieces: int,
     ) -> Iterator[T]:
-        """The result of each sentence, in order; batches hold up to `batch_pieces` pieces, padding counted."""
+        """Yield the result of each sentence, in order; batches hold up to `batch_pieces` pieces, padding counted."""
         stream = iter(sentences)
         is_long = False  # a long stream also returns the memory of its last window, which may not be full
         while window := list(islice(stream, WINDOW)):
@@ -53,13 +52,13 @@ class Windows:
 
 
 def batches(lengths: Sequence[int], budget: int) -> Iterator[list[int]]:
-    """Indices of items of similar length; a batch, padded to its longest, keeps to the budget or holds a single item.
+    """Yield the indices of items of similar length; a batch, padded to its longest item, keeps to the budget or has one item.
 
     >>> list(batches([7, 2, 3, 2], budget=6))
     [[1, 3], [2], [0]]
     """
     batch: list[int] = []
-    for index in sorted(range(len(lengths)), key=lengths.__getitem__):  # so each is the longest yet
+    for index in sorted(range(len(lengths)), key=lengths.__getitem__):  # so each item is the longest so far
         if batch and lengths[index] * (len(batch) + 1) > budget:
             yield batch
             batch = []

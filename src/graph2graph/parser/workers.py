@@ -1,7 +1,7 @@
-"""Parsing in several processes, each with its own parser and a single thread; trees leave in the order of the sentences.
+"""Parsing in several processes, each with its own parser and one thread; trees come in the order of the sentences.
 
-Threads of one process wait for each other at every matrix product, and processes with several threads each compete for cores.
-For many sentences on many cores, one process per core with one thread is therefore fastest.
+One process per core is fastest for many sentences: threads of one process wait for each other at every matrix product, and
+processes with several threads compete for cores.
 """
 
 import multiprocessing
@@ -22,7 +22,7 @@ from graph2graph.parser.parser import Parser
 from graph2graph.treebank.sentence import Sentence
 
 CHUNK = 256  # sentences that a worker gets at a time
-CHUNKS_AHEAD = 2  # for each worker, running or waiting to be fetched; so memory stays constant
+CHUNKS_AHEAD = 2  # for each worker, being parsed or waiting to be yielded; the limit keeps memory constant
 
 _parser: Parser  # of a worker process
 
@@ -35,7 +35,7 @@ def parse(
     options: ParseOptions,
     precision: Precision = "fp32",
 ) -> Iterator[Sentence]:
-    """Parse sentences in worker processes, which load the model in a directory."""
+    """Parse sentences in worker processes, each of which loads the model in a directory."""
     stream = iter(sentences)
     running: deque[Future[tuple[list[Sentence], list[str]]]] = deque()
     context = multiprocessing.get_context("spawn")
