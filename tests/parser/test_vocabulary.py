@@ -32,7 +32,7 @@ def test_labels_and_tags_are_sorted(column: str, tags: list[str], tmp_path: Path
     vocabulary = Vocabulary.of(sentences(), column)
     assert vocabulary == Vocabulary(["nsubj", "punct", "root"], tags, "root")
     assert vocabulary.label_ids == {"nsubj": 0, "punct": 1, "root": 2}
-    assert vocabulary.root_id == 2
+    assert vocabulary.label_ids[vocabulary.root_label] == 2
     write_json(tmp_path / "labels.json", vocabulary.to_json())
     assert Vocabulary.read(tmp_path / "labels.json") == vocabulary
 

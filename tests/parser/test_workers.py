@@ -33,11 +33,14 @@ def test_trees_options_and_warnings_are_those_of_one_process(model: Path) -> Non
         warnings.simplefilter("always")
         expected = [sentence.lines for sentence in Parser.load(model).parse(sentences, options)]
     with pytest.warns(UserWarning, match="sentence long: longer than the encoder's 64 positions") as caught:
-        parsed = [sentence.lines for sentence in workers.parse(model, sentences, 2, options=options)]
+        parsed = [
+            sentence.lines
+            for sentence in workers.parse_in_workers(model, sentences, 2, options=options, precision="fp32")
+        ]
     assert parsed == expected
     assert [str(one.message) for one in caught] == [str(one.message) for one in expected_warnings]
 
 
 def test_a_worker_that_dies_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="a worker process died"):
-        list(workers.parse(tmp_path / "gone", TOY, 1, options=ParseOptions()))
+        list(workers.parse_in_workers(tmp_path / "gone", TOY, 1, options=ParseOptions(), precision="fp32"))

@@ -8,7 +8,6 @@ Shapes: D hypotheses that are not complete, C candidates for the next step.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -27,8 +26,7 @@ N_LABELS = 3  # tried for each arc
 DONE = -1  # in place of an action: the hypothesis is complete
 
 
-@dataclass(frozen=True)
-class Hypothesis:
+class Hypothesis(NamedTuple):
     """A tree that was found for a sentence."""
 
     heads: IntArray  # of nodes 0..n

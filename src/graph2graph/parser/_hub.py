@@ -1,15 +1,14 @@
 """Downloading from the Hugging Face hub: a model is fetched once, checked, and put in place in one step.
 
 Each file is compared with the checksum in the repository's metadata: the SHA-256 of a large file (Git LFS), the git object id
-of a small one. A model is fetched into a directory beside its own, which is renamed once everything is there and right, so
-there is never half a model under its name. A lock lets one process fetch a model at a time.
+of a small one. A model is fetched into a directory beside its own, which is renamed when all files are there and correct, so
+there is never half a model under its name. A lock lets one process at a time fetch a model.
 """
 
 import hashlib
 import os
 import shutil
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,30 +24,18 @@ if TYPE_CHECKING:
 
 def fetch(name: str, target: Path, *, force: bool) -> None:
     """Download a model into its directory, unless it is there; `force` replaces it."""
-    hub = _connect(name)
-    with _locked(target):
-        if force or not target.is_dir():  # another process may have fetched it while this one waited
-            _fetch(hub, name, target)
-
-
-def _connect(name: str) -> "HfApi":
     try:
-        import filelock  # noqa: F401 - installed with the hub's library, and used below
+        from filelock import FileLock
         from huggingface_hub import HfApi
     except ImportError as error:
         raise DataError(f"{name}: downloading needs pip install 'graph2graph[hub]'") from error
     endpoint = os.environ.get("HF_ENDPOINT") or None
-    return HfApi(endpoint=endpoint, library_name="graph2graph", library_version=__version__)
-
-
-@contextmanager
-def _locked(target: Path) -> Iterator[None]:
-    from filelock import FileLock
-
+    hub = HfApi(endpoint=endpoint, library_name="graph2graph", library_version=__version__)
     with errors_naming(target):
         target.parent.mkdir(parents=True, exist_ok=True)
         with FileLock(target.with_name(f".{target.name}.lock")):
-            yield
+            if force or not target.is_dir():  # another process may have fetched it while this one waited
+                _fetch(hub, name, target)
 
 
 def _fetch(hub: "HfApi", name: str, target: Path) -> None:
@@ -64,7 +51,7 @@ def _fetch(hub: "HfApi", name: str, target: Path) -> None:
         for file in (found[file] for file in catalogue.FILES if file in found):
             path = _call(name, hub.hf_hub_download, name, file.rfilename, revision=info.sha, local_dir=part)
             _check(name, Path(path), file)
-        shutil.rmtree(part / ".cache", ignore_errors=True)  # notes of the hub's library
+        shutil.rmtree(part / ".cache", ignore_errors=True)  # metadata of the hub's library
         write_json(part / catalogue.ORIGIN, {"repository": name, "endpoint": hub.endpoint, "commit": info.sha})
         _replace(target, part)
     finally:
@@ -72,7 +59,7 @@ def _fetch(hub: "HfApi", name: str, target: Path) -> None:
 
 
 def _call(name: str, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """The result of a function of the hub's library; its errors become one line for the user."""
+    """Call a function of the hub's library; its errors become one line for the user."""
     from huggingface_hub.errors import GatedRepoError, RepositoryNotFoundError
 
     try:
@@ -94,14 +81,13 @@ def _check(name: str, path: Path, file: "RepoSibling") -> None:
     if not expected:
         raise DataError(f"{name}: the hub has no checksum for {file.rfilename}, so it is not used")
     with path.open("rb") as stream:
-        while block := stream.read(1 << 20):
-            digest.update(block)
-    if digest.hexdigest() != expected:
+        found = hashlib.file_digest(stream, lambda: digest).hexdigest()
+    if found != expected:
         raise DataError(f"{name}: {file.rfilename} is not what was published: its checksum is wrong; try again")
 
 
 def _replace(target: Path, new: Path) -> None:
-    """Put a directory in the place of another one, which is removed last."""
+    """Replace a directory, and remove the old one last."""
     old = target.with_name(f".{target.name}.old")
     shutil.rmtree(old, ignore_errors=True)
     if target.exists():

@@ -226,7 +226,7 @@ def _new_model(settings: Settings, encoder: GraphEncoder | None = None) -> Parse
         config.model,
         n_labels=len(vocabulary.labels),
         n_tags=len(vocabulary.tags),
-        root_label=vocabulary.root_id,
+        root_label=vocabulary.label_ids[vocabulary.root_label],
         cls_sep=(pieces.cls, pieces.sep),
         encoder=encoder,
     )

@@ -21,6 +21,7 @@ from graph2graph.errors import DataError
 from graph2graph.files import FilePath
 from graph2graph.parser import catalogue
 from graph2graph.parser.parser import Candidate, Parser
+from graph2graph.parser.workers import parse_in_workers
 from graph2graph.text import udpipe as text
 from graph2graph.text.udpipe import TextModel
 from graph2graph.treebank.document import Document
@@ -174,7 +175,12 @@ class Pipeline:
         """Yield the given sentences with their trees; `options` are those of the plan."""
         waiting, copies = tee(prepared)
         tagged = (one.tagged for one in copies)
-        trees = self.parser.parse(tagged, options) if workers == 1 else self._parse_apart(tagged, options, workers)
+        if workers == 1:
+            trees = self.parser.parse(tagged, options)
+        elif self.directory is None:
+            raise DataError("workers need a model in a directory, since each loads it for itself")
+        else:
+            trees = parse_in_workers(self.directory, tagged, workers, options=options, precision=self.precision)
         return (one.finish(tree) for one, tree in zip(waiting, trees, strict=True))
 
     def nbest_prepared(self, prepared: Iterable[Prepared], options: ParseOptions) -> Iterator[list[Candidate]]:
@@ -183,13 +189,6 @@ class Pipeline:
         found = self.parser.nbest((one.tagged for one in copies), options.beam, options)
         for one, candidates in zip(waiting, found, strict=True):
             yield [candidate._replace(sentence=one.finish(candidate.sentence)) for candidate in candidates]
-
-    def _parse_apart(self, sentences: Iterable[Sentence], options: ParseOptions, workers: int) -> Iterator[Sentence]:
-        if self.directory is None:
-            raise DataError("workers need a model in a directory, since each loads it for itself")
-        from graph2graph.parser.workers import parse
-
-        return parse(self.directory, sentences, workers, options=options, precision=self.precision)
 
 
 def load(model: FilePath = catalogue.DEFAULT, *, precision: Precision = "fp32") -> Pipeline:

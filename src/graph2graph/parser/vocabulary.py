@@ -63,8 +63,3 @@ class Vocabulary:
     def label_ids(self) -> dict[str, int]:
         """The number of each label."""
         return {label: number for number, label in enumerate(self.labels)}
-
-    @property
-    def root_id(self) -> int:
-        """The number of the label of arcs from ROOT."""
-        return self.label_ids[self.root_label]

@@ -41,14 +41,11 @@ class Windows:
                 found = decode_batch([window[index] for index in batch], [features[index] for index in batch])
                 results |= zip(batch, found, strict=True)
             is_long |= len(window) == WINDOW
-            self._return_memory(len(window), now=is_long)
+            self._n_since_return += len(window)
+            if is_long or self._n_since_return >= WINDOW:
+                self._n_since_return = 0
+                allocation.return_freed()
             yield from (results[index] for index in range(len(window)))
-
-    def _return_memory(self, n_sentences: int, *, now: bool) -> None:
-        self._n_since_return += n_sentences
-        if now or self._n_since_return >= WINDOW:
-            self._n_since_return = 0
-            allocation.return_freed()
 
 
 def batches(lengths: Sequence[int], budget: int) -> Iterator[list[int]]:

@@ -14,6 +14,8 @@ from concurrent.futures.process import BrokenProcessPool
 from itertools import islice
 from pathlib import Path
 
+import torch
+
 from graph2graph.decoding.options import ParseOptions
 from graph2graph.encoder.precision import Precision
 from graph2graph.errors import DataError
@@ -27,13 +29,8 @@ CHUNKS_AHEAD = 2  # for each worker, being parsed or waiting to be yielded; the 
 _parser: Parser  # of a worker process
 
 
-def parse(
-    directory: Path,
-    sentences: Iterable[Sentence],
-    n_workers: int,
-    *,
-    options: ParseOptions,
-    precision: Precision = "fp32",
+def parse_in_workers(
+    directory: Path, sentences: Iterable[Sentence], n_workers: int, *, options: ParseOptions, precision: Precision
 ) -> Iterator[Sentence]:
     """Parse sentences in worker processes, each of which loads the model in a directory."""
     stream = iter(sentences)
@@ -59,10 +56,7 @@ def parse(
 
 
 def _start(directory: Path, precision: Precision) -> None:
-    """Prepare a worker process."""
     global _parser
-    import torch
-
     os.environ["OMP_NUM_THREADS"] = "1"
     allocation.limit_kernel_cache()
     torch.set_num_threads(1)
