@@ -7,14 +7,15 @@ from pathlib import Path
 import pytest
 import torch
 
-from graph2graph.config import Config, EncoderConfig, ModelConfig
+from graph2graph.config import Config, EncoderConfig, ModelConfig, TrainConfig
+from graph2graph.errors import DataError
 from graph2graph.parser.parser import Parser
 from graph2graph.training.examples import training_examples
 from graph2graph.training.loss import batch_loss
 from graph2graph.training.supervision import supervise, total_weight
 from graph2graph.transition.state import Action
 from graph2graph.treebank import conllu
-from graph2graph.variants import VARIANTS, Variant, variant_of
+from graph2graph.variants import VARIANTS, Variant, resolve, variant_of
 from tiny_parsers import MODELS, TOY, VOCABULARY, every_state, tiny, trees, unparsed, unparsed_text
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -38,6 +39,27 @@ def test_settings_are_stronger_than_those_of_the_variant() -> None:
     assert complete["train"] == {"new_learning_rate": 5e-4}
     assert complete["data"] == {"tags": "xpos"}
     assert given == {"model": {"tagger": False}, "data": {"tags": "xpos"}}
+
+
+def test_a_variant_has_its_own_defaults_and_they_are_the_weakest() -> None:
+    assert resolve({}, {}, variant="state-cls").train.new_learning_rate == 5e-4
+    assert resolve({}, {}, variant="sent").train.new_learning_rate == TrainConfig().new_learning_rate
+    given = {"train": {"new_learning_rate": 1e-3}}
+    assert resolve(given, {}, variant="state-cls").train.new_learning_rate == 1e-3
+    changed = resolve(given, {"train.new_learning_rate": 2e-3}, variant="state-cls")
+    assert changed.train.new_learning_rate == 2e-3
+    assert given == {"train": {"new_learning_rate": 1e-3}}
+
+
+def test_the_variant_may_be_described() -> None:
+    assert resolve({}, {}).model.graph_input
+    assert not resolve({"model": {"graph_input": False}}, {}).model.graph_input
+
+
+@pytest.mark.parametrize("name", ["train", "model"])
+def test_a_group_must_be_one(name: str) -> None:
+    with pytest.raises(DataError, match=name):
+        resolve({name: 3}, {}, variant="state-cls")
 
 
 def train(parser: Parser, *, rate: float, at_most: int) -> None:

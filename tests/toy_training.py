@@ -14,9 +14,11 @@ from graph2graph.parser.parser import Parser
 from graph2graph.parser.vocabulary import Vocabulary
 from graph2graph.scoring import Scores
 from graph2graph.training.examples import Example, Sample, training_examples
-from graph2graph.training.loop import Observer, Task, Trainer
+from graph2graph.training.loop import Trainer
 from graph2graph.training.plan import Plan
 from graph2graph.training.processes import Processes
+from graph2graph.training.report import RunReport
+from graph2graph.training.request import Request
 from graph2graph.training.sampling import Sampler
 from graph2graph.treebank import conllu
 from graph2graph.variants import VARIANTS
@@ -62,10 +64,11 @@ def train_in_child(
     return done
 
 
-class Recorder:
-    """An observer that keeps the losses and scores of a run."""
+class Recorder(RunReport):
+    """Keeps the plans, losses and scores of a run."""
 
     def __init__(self) -> None:
+        super().__init__(note=print)
         self.plans: list[Plan] = []
         self.resumed_at: list[int] = []
         self.losses: list[float] = []
@@ -83,17 +86,11 @@ class Recorder:
 
 
 def toy_trainer(
-    parser: Parser, output: Path, observer: Observer | None = None, *, time_limit: float | None = None
+    parser: Parser, output: Path, report: RunReport | None = None, *, time_limit: float | None = None
 ) -> Trainer:
     """A run on the toy treebank, not yet begun."""
     output.mkdir(exist_ok=True)
     parser.save_settings(output)
-    task = Task(
-        parser=parser,
-        examples=toy_examples(parser),
-        dev=list(conllu.read(TOY)),
-        output=output,
-        is_pretrained=False,
-        time_limit=time_limit,
-    )
-    return Trainer(task, Processes(), observer or Recorder())
+    request = Request(train=TOY, dev=TOY, output=output, config=parser.config, time_limit=time_limit)
+    dev = list(conllu.read(TOY))
+    return Trainer(request, parser, toy_examples(parser), dev, Processes(), report or Recorder())

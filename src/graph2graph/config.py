@@ -121,9 +121,7 @@ class DecodeConfig(_Frozen):
 
     batch_tokens: int = Field(4096, ge=1)  # pieces encoded at once, padding included
     draft_tokens: int = Field(192, ge=0)  # pieces of likely graphs that exact decoding encodes in advance
-    reencode: float = Field(
-        math.inf, ge=0
-    )  # re-encode if the best action is less probable; inf: always, exact decoding
+    reencode: float = Field(math.inf, ge=0)  # re-encode if the best action is less probable; inf: exact decoding
     adaptive: float = Field(0.9, ge=0)  # the threshold that `adaptive` stands for
     predicted_tags: bool = True  # in raw text, the parser sees the tags of the text model
 

@@ -1,11 +1,17 @@
 """The seven parsers of the paper: the settings that define each, and the training settings that suit it."""
 
 from collections.abc import Mapping
+from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any
 
-from graph2graph.config import ModelConfig
+from graph2graph.config import Config, ModelConfig
+from graph2graph.errors import DataError
 
+DEFAULT_VARIANT = "sent-g2g"
+
+_STATE = {"input": "state", "graph_input": False, "composition": True, "history": True}
+_STATE_G2G = {"input": "state", "graph_input": True, "history": True}
 # An encoded state supervises later decisions too; not with CLS, which stands for one decision only.
 _TOKENS_TRAINING = {"stale_weight": 0.97}
 # At the usual rate of new parameters, CLS on a pretrained encoder never learns where to look.
@@ -25,7 +31,7 @@ class Variant:
     train: dict[str, Any] = field(default_factory=dict)
 
     def complete(self, settings: Mapping[str, Any]) -> dict[str, Any]:
-        """Nested settings, with this variant's own for what they leave open."""
+        """Nested settings; this variant's own fill the gaps."""
         completed = dict(settings)
         for group, defaults in (("model", self.model | self.model_aid), ("train", self.train)):
             given = settings.get(group, {})
@@ -36,40 +42,13 @@ class Variant:
 VARIANTS = {
     variant.name: variant
     for variant in (
-        Variant(
-            name="state",
-            title="StateTr",
-            model={"input": "state", "graph_input": False, "composition": True, "history": True},
-            train=_TOKENS_TRAINING,
-        ),
-        Variant(
-            name="state-cls",
-            title="StateCLSTr",
-            model={"input": "state", "graph_input": False, "composition": True, "history": True, "output": "cls"},
-            model_aid=_CLS_AID,
-            train=_CLS_TRAINING,
-        ),
-        Variant(
-            name="state-g2g",
-            title="StateTr+G2GTr",
-            model={"input": "state", "graph_input": True, "history": True},
-            train=_TOKENS_TRAINING,
-        ),
-        Variant(
-            name="state-g2cls",
-            title="StateTr+G2CLSTr",
-            model={"input": "state", "graph_input": True, "history": True, "output": "cls"},
-            model_aid=_CLS_AID,
-            train=_CLS_TRAINING,
-        ),
-        Variant(
-            name="state-g2g-c",
-            title="StateTr+G2GTr+C",
-            model={"input": "state", "graph_input": True, "composition": True, "history": True},
-            train=_TOKENS_TRAINING,
-        ),
-        Variant(name="sent", title="SentTr", model={"input": "sentence", "graph_input": False}),
-        Variant(name="sent-g2g", title="SentTr+G2GTr", model={"input": "sentence", "graph_input": True}),
+        Variant("state", "StateTr", _STATE, train=_TOKENS_TRAINING),
+        Variant("state-cls", "StateCLSTr", _STATE | {"output": "cls"}, _CLS_AID, _CLS_TRAINING),
+        Variant("state-g2g", "StateTr+G2GTr", _STATE_G2G, train=_TOKENS_TRAINING),
+        Variant("state-g2cls", "StateTr+G2CLSTr", _STATE_G2G | {"output": "cls"}, _CLS_AID, _CLS_TRAINING),
+        Variant("state-g2g-c", "StateTr+G2GTr+C", _STATE_G2G | {"composition": True}, train=_TOKENS_TRAINING),
+        Variant("sent", "SentTr", {"input": "sentence", "graph_input": False}),
+        Variant("sent-g2g", "SentTr+G2GTr", {"input": "sentence", "graph_input": True}),
     )
 }
 
@@ -82,3 +61,27 @@ def variant_of(model: ModelConfig) -> Variant | None:
         if all(given[key] == value for key, value in expected.items()):
             return variant
     return None
+
+
+def resolve(settings: Mapping[str, Any], changes: Mapping[str, Any], *, variant: str | None = None) -> Config:
+    """All settings of a training run.
+
+    Args:
+        settings: nested, like {"train": {"epochs": 5}}; if they have a group "model", no variant is needed
+        changes: by dotted name, like {"train.epochs": 5}; they override the settings
+        variant: its settings are the defaults
+    """
+    if variant is None and "model" not in settings:
+        variant = DEFAULT_VARIANT
+    if variant is not None and variant not in VARIANTS:
+        raise DataError(f"no model {variant!r}; expected one of {', '.join(VARIANTS)}")
+    resolved = deepcopy(dict(settings) if variant is None else VARIANTS[variant].complete(settings))
+    for name, value in changes.items():
+        *path, key = name.split(".")
+        group = resolved
+        for part in path:
+            group = group.setdefault(part, {})
+            if not isinstance(group, dict):
+                raise DataError(f"{name}: {part} is not a group of settings")
+        group[key] = value
+    return Config.parse(resolved, "settings")

@@ -5,6 +5,7 @@ import shutil
 import signal
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,8 @@ from safetensors import safe_open
 
 from graph2graph.errors import DataError
 from graph2graph.parser.parser import Parser
-from graph2graph.training.run import train
+from graph2graph.training.request import Request
+from graph2graph.training.run import check_resources, train
 from graph2graph.treebank import conllu
 from toy_training import TINY, TINY_FLAGS, TOY, tiny_parser, train_in_child
 
@@ -126,6 +128,16 @@ def test_training_continues_from_a_model(tmp_path: Path, g2g: Callable[..., Any]
         assert done.code == 1
         assert message in done.err
     assert not (tmp_path / "never").exists()
+
+
+def test_disk_and_memory_are_checked_before_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    small, large = (tiny_parser(batch_pieces=pieces) for pieces in (100, 100_000))
+    request = Request(TOY, TOY, tmp_path / "new" / "model", small.config)
+    memory = [float(check_resources(request, parser).split()[3]) for parser in (small, large)]
+    assert memory[0] < memory[1]
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=1000))
+    with pytest.raises(DataError, match="MB of disk needed"):
+        check_resources(request, small)
 
 
 @pytest.mark.slow

@@ -19,13 +19,12 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from graph2graph.errors import DataError
 from graph2graph.files import read_toml
 from graph2graph.parser import catalogue
-from graph2graph.training.report import LineReport
-from graph2graph.training.settings import resolve
-from graph2graph.variants import VARIANTS
+from graph2graph.training.report import RunReport
+from graph2graph.training.request import Request
+from graph2graph.variants import VARIANTS, resolve
 
 if TYPE_CHECKING:
     from graph2graph.training.plan import Plan
-    from graph2graph.training.run import Request
 
 
 def train(
@@ -33,9 +32,7 @@ def train(
     dev_file: Path = typer.Argument(metavar="DEV", help="Treebank to choose the best model on."),
     output: Path = typer.Option(..., "--output", "-o", help="Directory of the new model."),
     encoder: str = typer.Option(None, help="Pretrained encoder: a directory, or a name on the hub; default: none."),
-    start: str = typer.Option(
-        None, help="Trained model to continue from, instead of an encoder: a directory or a name."
-    ),
+    start: str = typer.Option(None, help="Trained model to continue from, instead of an encoder: directory or name."),
     model: str = typer.Option(None, help=f"Variant of the paper: {', '.join(VARIANTS)}; default: sent-g2g."),
     config: Path = typer.Option(None, help="Settings in a TOML file."),
     settings: list[str] = typer.Option([], "--set", help="One setting, like train.epochs=5; may be repeated."),
@@ -47,8 +44,8 @@ def train(
 ) -> None:
     """Train a parser.
 
-    A run can be killed at any time; with --resume it continues as if it had not been. --output always has the best model on DEV
-    so far, and at the end its card.
+    A run can be killed at any time: with --resume it continues and ends with the same model. --output always has the best model
+    on DEV so far; at the end it gets a model card.
 
     Examples:
 
@@ -58,14 +55,14 @@ def train(
     """
     started = time.monotonic()
     changes, limit = _changes(settings), None if time_limit is None else seconds(time_limit)
+    if tags is not None:
+        changes = {"data.tags": tags} | changes
     values = {} if config is None else read_toml(config)
     file_encoder, file_variant = values.pop("encoder", None), values.pop("variant", None)
     chosen = encoder or file_encoder
-    resolved = resolve(values, variant=model or file_variant, tags=tags, changes=changes)
+    resolved = resolve(values, changes, variant=model or file_variant)
     if processes > 1 and "RANK" not in os.environ:
         raise typer.Exit(_launch(processes))
-    from graph2graph.training.run import Request
-
     request = Request(
         train=train_file,
         dev=dev_file,
@@ -120,25 +117,21 @@ def _launch(processes: int) -> int:
     return subprocess.run([*launcher, "-m", "graph2graph", *arguments], env=environment, check=False).returncode
 
 
-def _train(request: "Request") -> None:
+def _train(request: Request) -> None:
     from graph2graph.training.processes import Processes
     from graph2graph.training.run import run
 
-    console = Console(stderr=True)
-    processes = Processes()
+    console, processes = Console(stderr=True), Processes()
 
     def note(message: str) -> None:
         if processes.is_first:
             console.print(message, highlight=False, markup=False, soft_wrap=True)
 
-    def show_warning(message: Warning | str, *_: object, **__: object) -> None:
-        note(f"note: {message}")
-
-    report = _ProgressReport(note, console, has_bar=processes.is_first and console.is_terminal)
+    report = _BarReport(note, console, has_bar=processes.is_first and console.is_terminal)
     try:
         with warnings.catch_warnings(), report.progress:
-            warnings.showwarning = show_warning
-            run(request, processes=processes, observer=report, note=note)
+            warnings.showwarning = lambda message, *_, **__: note(f"note: {message}")
+            run(request, processes, report)
         processes.finish()
     except KeyboardInterrupt:
         note(f"stopped; the same command with --resume continues from the last checkpoint in {request.output}")
@@ -147,8 +140,8 @@ def _train(request: "Request") -> None:
         processes.close()
 
 
-class _ProgressReport(LineReport):
-    """Reports a run in lines and, on a terminal, with a bar that has the time left."""
+class _BarReport(RunReport):
+    """Reports a run in lines and, on a terminal, with a progress bar."""
 
     def __init__(self, note: Callable[[str], None], console: Console, *, has_bar: bool) -> None:
         super().__init__(note)

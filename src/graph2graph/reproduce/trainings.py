@@ -65,8 +65,9 @@ def training_job(training: Training, paths: Paths, *, threads: int = 1) -> Job[d
 def train(training: Training, root: Path, command: str) -> dict[str, Any]:
     """Train in the clone at `root`, or resume the run; return the content of its run.json."""
     from graph2graph.training.processes import Processes
-    from graph2graph.training.report import LineReport
-    from graph2graph.training.run import Request, run
+    from graph2graph.training.report import RunReport
+    from graph2graph.training.request import Request
+    from graph2graph.training.run import run
 
     started = time.monotonic()
     os.chdir(root)
@@ -84,7 +85,7 @@ def train(training: Training, root: Path, command: str) -> dict[str, Any]:
         command=command,
         started=started,
     )
-    run(request, processes=Processes(), observer=LineReport(_say), note=_say)
+    run(request, Processes(), RunReport(_say))
     found: dict[str, Any] = read_json(training.output / "run.json")
     return found
 

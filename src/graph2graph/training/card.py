@@ -1,46 +1,37 @@
 """The model card, README.md in a model's directory: its data, licence, scores, and the command that made it."""
 
 import platform
-from dataclasses import dataclass
+from collections.abc import Sequence
 from importlib.metadata import version
+from pathlib import Path
 
-from graph2graph import __version__, markdown, scoring
-from graph2graph.config import Config
+from graph2graph import __version__, markdown
+from graph2graph.parser.parser import Parser
+from graph2graph.training.loop import Outcome
+from graph2graph.training.request import Request
+from graph2graph.treebank.sentence import Sentence
 from graph2graph.variants import variant_of
 
 
-@dataclass(frozen=True)
-class TrainingFacts:
-    """Facts about the training, for the card."""
-
-    encoder: str
-    train: str  # file
-    dev: str  # file
-    license: str
-    command: str
-    seconds: float
-    steps: int  # of the best model
-    epochs: float
-    parameters: int
-    sentences: int  # in `train`
-    words: int
-
-
-def card(config: Config, facts: TrainingFacts, scores: scoring.Scores) -> str:
-    """The text of a model card, Markdown."""
+def card(request: Request, parser: Parser, sentences: Sequence[Sentence], outcome: Outcome) -> str:
+    """The text of a model card, Markdown; `sentences` are the training data."""
+    config, scores = parser.config, outcome.scores.as_dict()
     variant = variant_of(config.model)
     title = variant.title if variant else "a parser"
+    shape = f"{config.model.encoder.layers} layers × {config.model.encoder.width}"
+    encoder = request.encoder or (f"that of {request.start}" if request.start else "none")
+    n_words, n_parameters = sum(map(len, sentences)), sum(weight.numel() for weight in parser.model.parameters())
+    steps, minutes = outcome.progress.best_step, outcome.seconds / 60
     versions = ", ".join(f"{name} {version(name)}" for name in ("torch", "tokenizers", "numpy"))
-    encoder, values = config.model.encoder, scores.as_dict()
     rows = {
-        "licence of the model": facts.license,
-        "trained on": f"{facts.train}: {facts.sentences:,} sentences, {facts.words:,} words",
-        "chosen on": facts.dev,
-        "encoder": f"{facts.encoder}: {encoder.layers} layers × {encoder.width}",
-        "parameters": f"{facts.parameters / 1e6:.1f}M",
+        "licence of the model": request.license,
+        "trained on": f"{_name(request.train)}: {len(sentences):,} sentences, {n_words:,} words",
+        "chosen on": _name(request.dev),
+        "encoder": f"{encoder}: {shape}",
+        "parameters": f"{n_parameters / 1e6:.1f}M",
         "tags": config.data.tags,
         "seed": config.train.seed,
-        "training": f"{facts.steps:,} steps, {facts.epochs:.1f} epochs, {facts.seconds / 60:.1f} minutes",
+        "training": f"{steps:,} steps, {outcome.epochs:.1f} epochs, {minutes:.1f} minutes",
         "versions": f"graph2graph {__version__}, {versions}, Python {platform.python_version()}",
     }
     return f"""# {title}, trained with graph2graph
@@ -50,12 +41,16 @@ A dependency parser ({title} of Mohammadshahi & Henderson, EMNLP 2020). Use it w
 {markdown.table(["", ""], rows.items())}
 Scores on the development set (gold words and tags, punctuation counted, subtypes stripped, as the CoNLL 2018 scorer):
 
-{markdown.table([name.upper() for name in values], [[f"{value:.2f}" for value in values.values()]])}
+{markdown.table([name.upper() for name in scores], [[f"{value:.2f}" for value in scores.values()]])}
 Made by
 
 ```
-{facts.command}
+{request.command}
 ```
 
 All settings are in config.json.
 """
+
+
+def _name(file: Path) -> str:
+    return "/".join(file.absolute().parts[-2:])

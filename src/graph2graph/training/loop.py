@@ -5,27 +5,28 @@ The directory of a run has
     config.json, labels.json, tokenizer.json    the settings of the model
     model.safetensors                           the best model so far
     metrics.jsonl, learning_curve.png
-    run.json                                    what was asked for and, at the end, what came out
+    run.json                                    the request and, at the end, the results
     checkpoints/                                until the run is finished
-    README.md                                   the model card, when it is
+    README.md                                   the model card, once it is
 """
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, fields
-from pathlib import Path
 from time import monotonic
-from typing import Any, Protocol, Self
+from typing import Any, Self
+
+import numpy as np
 
 from graph2graph import scoring
 from graph2graph.parser.parser import Parser
 from graph2graph.training import checkpoint
-from graph2graph.training.evaluation import evenly_spaced, score
 from graph2graph.training.examples import Example
 from graph2graph.training.learner import Learner, Update
-from graph2graph.training.metrics import MetricsLog
 from graph2graph.training.optimiser import optimiser, set_rate
 from graph2graph.training.plan import QUICK, Plan, Speed, plan, timed
 from graph2graph.training.processes import Processes
+from graph2graph.training.report import MetricsLog, RunReport
+from graph2graph.training.request import Request
 from graph2graph.training.sampling import Sampler
 from graph2graph.training.supervision import GraphKind
 from graph2graph.treebank.sentence import Sentence
@@ -34,19 +35,6 @@ LOG_EVERY = 20  # steps
 DRAW_EVERY = 60  # seconds
 PACE_EVERY = 50  # steps
 TIMING_RATE = 1e-9  # the learning rate of the steps that are only timed
-
-
-@dataclass(frozen=True)
-class Task:
-    """A parser to train, and what it is trained and scored on."""
-
-    parser: Parser
-    examples: Sequence[Example]
-    dev: Sequence[Sentence]
-    output: Path
-    is_pretrained: bool
-    time_limit: float | None = None  # seconds
-    started: float | None = None  # on the clock of time.monotonic; default: now
 
 
 @dataclass
@@ -78,19 +66,6 @@ class Progress:
         return {kind.name.lower(): round(self.loss_kinds[kind] / whole, 4) for kind in GraphKind}
 
 
-class Observer(Protocol):
-    """Is called with the events of a run, in the first process."""
-
-    def planned(self, plan: Plan, resumed_at: int) -> None:
-        """The plan is made; steps begin after `resumed_at`."""
-
-    def stepped(self, step: int, loss: float) -> None:
-        """A step is done."""
-
-    def scored(self, step: int, epoch: int, scores: scoring.Scores, best: bool) -> None:
-        """The development set, or the part of it that is used between epochs, is scored."""
-
-
 @dataclass(frozen=True)
 class Outcome:
     """The result of a finished run."""
@@ -106,19 +81,25 @@ class Trainer:
 
     plan: Plan  # made or read when the run begins
 
-    def __init__(self, task: Task, processes: Processes, observer: Observer) -> None:
-        self.task, self.processes, self.observer = task, processes, observer
-        self.parser, self.config = task.parser, task.parser.config.train
-        mask = self.parser.pieces.mask
-        self.sampler = Sampler(task.examples, self.parser.config.model, self.config, mask=mask)
-        self.learner = Learner(self.parser.model, self.sampler, processes)
-        self.optimiser = optimiser(self.parser.model, self.config, pretrained=task.is_pretrained)
-        self.metrics = MetricsLog(
-            task.output / "metrics.jsonl", tensorboard=self.config.tensorboard and processes.is_first
-        )
+    def __init__(
+        self,
+        request: Request,
+        parser: Parser,
+        examples: Sequence[Example],
+        dev: Sequence[Sentence],
+        processes: Processes,
+        report: RunReport,
+    ) -> None:
+        self.request, self.parser, self.dev, self.processes, self.report = request, parser, dev, processes, report
+        self.config = parser.config.train
+        self.sampler = Sampler(examples, parser.config.model, self.config, mask=parser.pieces.mask)
+        self.learner = Learner(parser.model, self.sampler, processes)
+        self.optimiser = optimiser(parser.model, self.config, pretrained=request.is_pretrained)
+        has_tensorboard = self.config.tensorboard and processes.is_first
+        self.metrics = MetricsLog(request.output / "metrics.jsonl", tensorboard=has_tensorboard)
         self.progress = Progress()
         self.scores: scoring.Scores | None = None  # of the best model, once it has parsed the whole development set
-        self.began = monotonic() if task.started is None else task.started  # earlier sessions count
+        self.began = monotonic() if request.started is None else request.started  # earlier sessions count
         self.last_checkpoint = self.last_drawn = monotonic()
         self.session = 0, 0.0  # the step and the time at which this session began
 
@@ -133,13 +114,13 @@ class Trainer:
             self.plan = self._new_plan()
             self._checkpoint()
         if self.processes.is_first:
-            self.observer.planned(self.plan, self.progress.step)
+            self.report.planned(self.plan, self.progress.step)
         self.session = self.progress.step, self.elapsed
         while self._has_steps_left():
             self._epoch()
             if self._has_steps_left() and self.progress.epoch % self.plan.eval_epochs:
                 continue
-            stops_early = self._evaluate() and self.task.time_limit is None
+            stops_early = self._evaluate() and self.request.time_limit is None
             if self.processes.agreed(stops_early):
                 break
         return self._finish() if self.processes.is_first else None
@@ -148,11 +129,10 @@ class Trainer:
         if self.progress.best < 0:  # there was no time for a single step
             self._evaluate()
         if self.scores is None:
-            best = Parser.load(self.task.output)
+            best = Parser.load(self.request.output)
             best.model.to(self.processes.device)
-            self.scores = score(best, self.task.dev)
-        step, seconds = self.progress.step, self.elapsed
-        self.metrics.write(step=step, final=True, **self.scores.as_dict(), seconds=round(seconds, 2))
+            self.scores = score(best, self.dev)
+        self._write(final=True, **self.scores.as_dict())
         self.metrics.close()
         self._draw()
         epochs = self.progress.epoch + self.progress.batch / len(self.sampler.batches(self.progress.epoch))
@@ -165,9 +145,9 @@ class Trainer:
 
     def _is_out_of_time(self) -> bool:
         """Whether only the time for scoring is left; happens only if the machine was slower than planned."""
-        if self.task.time_limit is None:
+        if self.request.time_limit is None:
             return False
-        is_over = self.elapsed + self.plan.finish_seconds(len(self.task.dev)) > self.task.time_limit
+        is_over = self.elapsed + self.plan.finish_seconds(len(self.dev)) > self.request.time_limit
         return bool(self.processes.agreed(is_over))
 
     def _epoch(self) -> None:
@@ -175,25 +155,22 @@ class Trainer:
         progress, batches = self.progress, self.sampler.batches(self.progress.epoch)
         self.parser.model.train()
         while progress.batch < len(batches) and self._has_steps_left():
-            share = set_rate(self.optimiser, progress.step, self.plan.n_steps, self.config.warmup)
-            update = self.learner.update(
-                batches[progress.batch], self.optimiser, epoch=progress.epoch, step=progress.step
-            )
+            rate = set_rate(self.optimiser, progress.step, self.plan.n_steps, self.config.warmup)
+            numbers = batches[progress.batch]
+            update = self.learner.update(numbers, self.optimiser, epoch=progress.epoch, step=progress.step)
             progress.add(update)
             if self.processes.is_first:
-                self._log(update, share)
+                self.report.stepped(progress.step, update.loss)
+                if progress.step % LOG_EVERY == 0:
+                    self._write(epoch=progress.epoch, loss=update.loss, rate=rate)
             self._checkpoint_if_due()
-            if self.task.time_limit is not None and progress.step % PACE_EVERY == 0:
-                self._keep_pace(self.task.time_limit)
+            if self.request.time_limit is not None and progress.step % PACE_EVERY == 0:
+                self._keep_pace(self.request.time_limit)
         if progress.batch >= len(batches):
             progress.epoch, progress.batch = progress.epoch + 1, 0
 
-    def _log(self, update: Update, rate: float) -> None:
-        step, epoch = self.progress.step, self.progress.epoch
-        self.observer.stepped(step, update.loss)
-        if step % LOG_EVERY == 0:
-            seconds = round(self.elapsed, 2)
-            self.metrics.write(step=step, epoch=epoch, loss=update.loss, rate=rate, seconds=seconds)
+    def _write(self, **values: Any) -> None:
+        self.metrics.write(step=self.progress.step, **values, seconds=round(self.elapsed, 2))
 
     # ------------------------------------------------------------------ scoring
 
@@ -201,45 +178,43 @@ class Trainer:
         """Score, keep the model if it is the best so far, and return whether patience is exhausted."""
         if not self.processes.is_first:
             return False
-        progress, dev = self.progress, self.task.dev
+        progress, dev = self.progress, self.dev
         chosen, is_quick = evenly_spaced(dev, self.plan.eval_sentences), self.plan.quick_share < 1
         scores = score(self.parser, chosen, reencode=QUICK if is_quick else None)
         self.parser.model.train()
-        # part of the development set cannot rank models that are close: then the last one, trained at the lowest rate, is kept
+        # a part of the development set cannot rank close models; of these the last is kept: it had the lowest learning rate
         is_last_of_part = len(chosen) < len(dev) and progress.step >= self.plan.n_steps
         is_best = scores.las > progress.best - is_last_of_part * scores.las_error
         if is_best:
             progress.best, progress.best_step, progress.epochs_since_best = scores.las, progress.step, 0
             self.scores = scores if len(chosen) == len(dev) and not is_quick else None
-            self.parser.save(self.task.output)
+            self.parser.save(self.request.output)
         else:
             progress.epochs_since_best += 1
-        step, epoch, seconds = progress.step, progress.epoch, round(self.elapsed, 2)
-        self.metrics.write(step=step, epoch=epoch, **scores.as_dict(), best=is_best, seconds=seconds)
+        self._write(epoch=progress.epoch, **scores.as_dict(), best=is_best)
         if monotonic() - self.last_drawn > DRAW_EVERY:
             self._draw()
-        self.observer.scored(step, epoch, scores, is_best)
+        self.report.scored(progress.step, progress.epoch, scores, is_best)
         return bool(self.config.patience) and progress.epochs_since_best >= self.config.patience
 
     def _draw(self) -> None:
-        self.metrics.draw(self.task.output / "learning_curve.png")
+        self.metrics.draw(self.request.output / "learning_curve.png")
         self.last_drawn = monotonic()
 
     # ------------------------------------------------------------------ plan
 
     def _new_plan(self) -> Plan:
-        speed = self._speed()
-        limit = self.task.time_limit
-        features = [self.parser.featurizer(sentence) for sentence in self.task.dev]
+        speed, limit = self._speed(), self.request.time_limit
+        features = [self.parser.featurizer(sentence) for sentence in self.dev]
         left = None if limit is None else limit - self.elapsed
         agreed: Plan = self.processes.agreed(plan(self.sampler, features, speed, seconds_left=left))
         return agreed
 
     def _speed(self) -> Speed:
-        """Time a few steps; the weights stay as they were."""
+        """Time a few steps; they leave the weights unchanged."""
         model = self.parser.model
         weights = {name: tensor.clone() for name, tensor in model.state_dict().items()}
-        throw_away = optimiser(model, self.config, pretrained=self.task.is_pretrained)
+        throw_away = optimiser(model, self.config, pretrained=self.request.is_pretrained)
         for group in throw_away.param_groups:
             group["lr"] = TIMING_RATE
         model.train()
@@ -254,7 +229,7 @@ class Trainer:
         """Change the plan if the machine is slower than when it was timed, or much faster."""
         first_step, began = self.session
         seconds_a_step = (self.elapsed - began) / (self.progress.step - first_step)
-        left = time_limit - self.elapsed - self.plan.finish_seconds(len(self.task.dev))
+        left = time_limit - self.elapsed - self.plan.finish_seconds(len(self.dev))
         before = self.plan
         self.plan = self.processes.agreed(before.at_pace(self.progress.step, seconds_a_step, left))
         if self.plan != before:
@@ -264,7 +239,7 @@ class Trainer:
 
     def _resume(self) -> bool:
         """Continue from the last checkpoint; False if there is none."""
-        found = checkpoint.load(self.task.output / "checkpoints")
+        found = checkpoint.load(self.request.output / "checkpoints")
         if found is None:
             self.metrics.truncate(0)
             return False
@@ -286,11 +261,19 @@ class Trainer:
 
     def _checkpoint(self) -> None:
         if self.processes.is_first:
-            saved = asdict(self.progress) | {
-                "elapsed": self.elapsed,
-                "metrics_size": self.metrics.size(),
-                "plan": asdict(self.plan),
-            }
-            directory, step = self.task.output / "checkpoints", self.progress.step
-            checkpoint.save(directory, step, self.parser.model, self.optimiser, saved)
+            session = {"elapsed": self.elapsed, "metrics_size": self.metrics.size(), "plan": asdict(self.plan)}
+            saved, directory = asdict(self.progress) | session, self.request.output / "checkpoints"
+            checkpoint.save(directory, self.progress.step, self.parser.model, self.optimiser, saved)
         self.last_checkpoint = monotonic()
+
+
+def score(parser: Parser, gold: Sequence[Sentence], *, reencode: float | None = None) -> scoring.Scores:
+    """The scores of a parser on sentences with gold trees; it is left in evaluation mode."""
+    parser.model.eval()
+    return scoring.score(gold, parser.parse(gold, reencode=reencode))
+
+
+def evenly_spaced(sentences: Sequence[Sentence], number: int) -> list[Sentence]:
+    """This many of the sentences, from the first to the last; 0 is all of them."""
+    number = min(number or len(sentences), len(sentences))
+    return [sentences[i] for i in np.linspace(0, len(sentences) - 1, number).astype(int)]

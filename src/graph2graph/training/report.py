@@ -1,8 +1,15 @@
-"""Lines that report the course of a run."""
+"""What a run reports: lines for the user, metrics.jsonl, a learning curve, and TensorBoard on request."""
 
+import io
+import json
+import os
+import warnings
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+from graph2graph.errors import DataError
+from graph2graph.files import errors_naming, write_bytes
 from graph2graph.scoring import Scores
 
 if TYPE_CHECKING:
@@ -11,15 +18,15 @@ if TYPE_CHECKING:
 SMOOTHING = 0.95  # of the loss that is shown
 
 
-class LineReport:
-    """An observer that reports the plan and each scoring, a line each."""
+class RunReport:
+    """Reports the plan and each scoring in a line; the trainer calls it in the first process."""
 
     def __init__(self, note: Callable[[str], None]) -> None:
         self.note = note  # is called with each line
         self.loss: float | None = None  # smoothed
 
     def planned(self, plan: "Plan", resumed_at: int) -> None:
-        """Report the plan."""
+        """Report the plan; steps begin after `resumed_at`."""
         scored = f"{plan.eval_sentences:,} sentences of" if plan.eval_sentences else "all of"
         when = "each epoch" if plan.eval_epochs == 1 else f"every {plan.eval_epochs} epochs"
         self.note(
@@ -29,8 +36,8 @@ class LineReport:
         if resumed_at:
             self.note(f"continuing after step {resumed_at:,}")
 
-    def stepped(self, step: int, loss: float) -> None:  # noqa: ARG002 - the protocol has it
-        """Keep the loss for the next line."""
+    def stepped(self, step: int, loss: float) -> None:  # noqa: ARG002 - for subclasses
+        """Keep the loss of a step for the next line."""
         self.loss = loss if self.loss is None else SMOOTHING * self.loss + (1 - SMOOTHING) * loss
 
     def scored(self, step: int, epoch: int, scores: Scores, best: bool) -> None:
@@ -38,3 +45,82 @@ class LineReport:
         loss = "" if self.loss is None else f"loss {self.loss:.3f}, "
         mark = " *" if best else ""
         self.note(f"epoch {epoch}, step {step:,}: {loss}UAS {scores.uas:.2f}, LAS {scores.las:.2f}{mark}")
+
+
+class MetricsLog:
+    """The file metrics.jsonl of a run. A resumed run drops the lines written after its checkpoint."""
+
+    def __init__(self, path: Path, *, tensorboard: bool = False) -> None:
+        self.path = path
+        self.writer: Any = None
+        if tensorboard:
+            try:
+                from torch.utils.tensorboard import SummaryWriter
+            except ImportError as error:
+                raise DataError("train.tensorboard needs pip install 'graph2graph[tensorboard]'") from error
+            self.writer = SummaryWriter(str(path.parent / "tensorboard"))
+
+    def write(self, *, step: int, **values: Any) -> None:
+        """Append a line."""
+        with errors_naming(self.path), self.path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps({"step": step} | values) + "\n")
+        if self.writer is not None:
+            for name, value in values.items():
+                if isinstance(value, float):
+                    self.writer.add_scalar(name, value, step)
+
+    def size(self) -> int:
+        """The length of the file in bytes, for `truncate`."""
+        return self.path.stat().st_size if self.path.exists() else 0
+
+    def truncate(self, size: int) -> None:
+        """Drop everything after the first `size` bytes."""
+        if self.path.exists():
+            os.truncate(self.path, min(size, self.size()))
+
+    def lines(self) -> list[dict[str, Any]]:
+        """All lines."""
+        if not self.path.exists():
+            return []
+        return [json.loads(line) for line in self.path.read_text(encoding="utf-8").splitlines()]
+
+    def close(self) -> None:
+        """Close the TensorBoard log."""
+        if self.writer is not None:
+            self.writer.close()
+
+    def draw(self, path: Path) -> None:
+        """Draw the learning curve: training loss, and UAS and LAS on the development set."""
+        try:
+            import matplotlib as mpl
+
+            mpl.use("Agg")
+        except ImportError:
+            return
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            write_bytes(path, _curve(self.lines()))
+
+
+def _curve(lines: list[dict[str, Any]]) -> bytes:
+    """The learning curve as PNG."""
+    from matplotlib import pyplot
+
+    losses = [(line["step"], line["loss"]) for line in lines if "loss" in line]
+    scores = [(line["step"], line["uas"], line["las"]) for line in lines if "las" in line and not line.get("final")]
+    figure, left = pyplot.subplots(figsize=(7, 4), layout="constrained")
+    left.set_xlabel("step")
+    left.set_ylabel("mean loss of a decision")
+    if losses:
+        left.plot(*zip(*losses, strict=True), color="#999999", linewidth=1, label="training loss")
+    right = left.twinx()
+    right.set_ylabel("score on the development set")
+    if scores:
+        steps, uas, las = zip(*scores, strict=True)
+        right.plot(steps, uas, color="#0072B2", marker="o", markersize=4, label="UAS")
+        right.plot(steps, las, color="#D55E00", marker="s", markersize=4, label="LAS")
+        right.legend(loc="center right")
+    image = io.BytesIO()
+    figure.savefig(image, dpi=120, format="png")
+    pyplot.close(figure)
+    return image.getvalue()
