@@ -1,5 +1,6 @@
 """Generated pages of the site: files of the top directory, the command line, models' cards, and code that pages link to."""
 
+import html
 import re
 import subprocess
 import sys
@@ -8,10 +9,13 @@ from pathlib import Path
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
+from typer.main import get_command
 
+from graph2graph.cli import app
 from graph2graph.parser import catalogue
 
 TOP = {"README.md": "index.md"} | {name: name for name in ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")}
+EXAMPLE = re.compile(r"^(Example: )?((?:g2g|curl|echo) .*)$", re.MULTILINE)
 CODE = re.compile(r"\]\((?:\.\./)+((?:src|benchmarks|experiments|tests)/[\w/]+\.py)\)")
 
 
@@ -28,9 +32,13 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def _commands() -> str:
+    """The reference of the command line, with whole sentences in the list of commands, and examples as code."""
     command = [sys.executable, "-m", "typer", "graph2graph.cli", "utils", "docs", "--name", "g2g"]
-    done = subprocess.run([*command, "--title", "Command line"], check=True, capture_output=True, text=True)
-    return done.stdout
+    page = subprocess.run([*command, "--title", "Command line"], check=True, capture_output=True, text=True).stdout
+    for name, about in get_command(app).commands.items():  # type: ignore[attr-defined]
+        first_line = " ".join((about.help or "").split("\n\n")[0].split())
+        page = re.sub(rf"^\* `{name}`: .*$", lambda _, line=f"* `{name}`: {first_line}": line, page, flags=re.MULTILINE)
+    return EXAMPLE.sub(lambda found: f"{found[1] or ''}`{html.unescape(found[2])}`", page)
 
 
 def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
