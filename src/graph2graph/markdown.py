@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 
 def table(header: Sequence[object], rows: Iterable[Sequence[object]]) -> str:
-    r"""A table as Markdown, each line with its line end.
+    r"""A Markdown table.
 
     >>> print(table(["model", "LAS"], [["SentTr", 90.5]]), end="")
     | model | LAS |

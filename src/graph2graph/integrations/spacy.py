@@ -38,19 +38,16 @@ SPACE = "dep"  # the label of white space
 
 
 class DocSentence(NamedTuple):
-    """A sentence of a Doc; tokens of white space are not parsed."""
+    """A sentence of a Doc, and the same sentence without tokens of white space, to be parsed."""
 
     start: int
     end: int
-    words: list[int]  # the indices of its other tokens
+    words: list[int]  # the indices of the tokens that are not white space
     sentence: Sentence  # of these words
 
 
 class GraphParser(Pipe):
-    """The component `g2g_parser`: sets head, dep and sentence starts.
-
-    The model is loaded at first use, because spaCy creates the components of a saved pipeline before it reads their files.
-    """
+    """The component `g2g_parser`: sets head, dep and sentence starts."""
 
     def __init__(self, name: str, model: str | os.PathLike[str], options: ParseOptions | None = None) -> None:
         self.name, self.model = name, model
@@ -60,7 +57,7 @@ class GraphParser(Pipe):
 
     @property
     def pipeline(self) -> Pipeline:
-        """The parser and its text model, loaded at first use."""
+        """The parser and its text model; loaded at first use, since spaCy creates components before it reads their files."""
         if self._pipeline is None:
             self._pipeline = Pipeline.load(self.model)
         return self._pipeline
@@ -89,7 +86,7 @@ class GraphParser(Pipe):
             _annotate(doc, [(part, next(trees) if part.words else None) for part in parts])
 
     def _sentences(self, doc: Doc) -> list[DocSentence]:
-        """The sentences of a Doc with the tags that the parser sees: the Doc's own, or else predicted ones."""
+        """The sentences of a Doc with the tags that the parser sees: the Doc's, or else predicted tags."""
         column = TAG_COLUMNS[self.pipeline.parser.config.data.tags]
         tags = None if column is None else _tags(doc, column)
         plan = self.pipeline.plan(self.options, has_tags=tags is not None)
@@ -105,7 +102,7 @@ class GraphParser(Pipe):
         return found
 
     def _starts(self, doc: Doc) -> list[int]:
-        """The index of each sentence's first token, as the Doc says or else as the text model finds it."""
+        """The index of each sentence's first token, from the Doc or else from the text model."""
         if len(doc) == 0:
             return []
         if doc.has_annotation("SENT_START"):
@@ -131,7 +128,7 @@ class GraphParser(Pipe):
 
     def to_disk(self, path: str | os.PathLike[str], *, exclude: Iterable[str] = ()) -> None:
         """Copy the model, so that the saved pipeline works anywhere."""
-        del exclude  # part of spaCy's interface; the model is all there is to save
+        del exclude  # part of spaCy's interface; there is only the model to save
         target = Path(path)
         target.mkdir(parents=True, exist_ok=True)
         for file in self._model_files():
@@ -165,7 +162,7 @@ class GraphParser(Pipe):
 
 
 def _tags(doc: Doc, column: int) -> list[str] | None:
-    """The tags of a Doc for a column of CoNLL-U; None if it has none."""
+    """The tags of a Doc for a column of CoNLL-U; None if the Doc has none."""
     tags = ["" if token.is_space else token.pos_ if column == UPOS else token.tag_ for token in doc]
     return [tag or "_" for tag in tags] if any(tags) else None
 
@@ -187,7 +184,7 @@ def _annotate(doc: Doc, parts: Sequence[tuple[DocSentence, Sentence | None]]) ->
             heads[i] = i - 1 if i > first_word else first_word
     label_ids = [doc.vocab.strings.add(label) for label in labels]
     set_attributes(doc, HEAD=[head - i for i, head in enumerate(heads)], DEP=label_ids)
-    # spaCy now derives the starts from the heads, wrongly where many arcs cross, so they are set again.
+    # spaCy has derived the starts from the heads, wrongly where many arcs cross, so they are set again.
     starts = {part.start for part, _ in parts}
     set_attributes(doc, SENT_START=[1 if i in starts else -1 for i in range(len(doc))])
 

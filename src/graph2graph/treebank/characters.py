@@ -1,4 +1,4 @@
-"""Characters in drawings: what may be printed, how wide it is, and in which direction it is written."""
+"""Characters in drawings: which can be printed, how wide they are, and in which direction they are written."""
 
 import unicodedata
 
@@ -7,14 +7,13 @@ _WITHOUT_WIDTH = frozenset(("Mn", "Me", "Cf"))  # combining marks, joiners
 
 
 def printable(text: str) -> str:
-    """The text with a replacement for each character that XML forbids or a terminal would obey."""
+    """The text with control characters and those that XML forbids replaced."""
     if text.isprintable():
         return text
     return "".join("\ufffd" if unicodedata.category(c) in _UNPRINTABLE or c in "\ufffe\uffff" else c for c in text)
 
 
 def _is_wide(character: str) -> bool:
-    """Whether a terminal shows the character in two columns."""
     return unicodedata.east_asian_width(character) in "WF"
 
 
@@ -24,7 +23,7 @@ def n_cells(text: str) -> int:
 
 
 def padded(text: str, width: int) -> str:
-    """The text, filled up with spaces to a number of terminal columns."""
+    """The text with spaces added up to a number of terminal columns."""
     return text + " " * (width - n_cells(text))
 
 

@@ -1,4 +1,4 @@
-"""Checks of CoNLL-U: the lines of a sentence become the sentence, or the list of its problems."""
+"""Checks of CoNLL-U: the lines of a sentence are turned into the sentence, or into a list of problems."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -8,20 +8,20 @@ from typing import Literal, NamedTuple
 from graph2graph.errors import DataError, one_line
 from graph2graph.treebank.sentence import BYTE_ORDER_MARK, COLUMN_NAMES, HEAD, ID, RANGE, Sentence, cycles
 
-# How far the HEAD column is trusted: "tree" wants one root and no cycle (words without a head, `_`, are unparsed and
-# allowed); "forest" allows several roots, as in other parsers' output; "columns" ignores heads.
+# How HEAD is checked: "tree" allows one root and no cycle, though words without a head (`_`); "forest" also allows several
+# roots, as in other parsers' output; "columns" ignores HEAD.
 Check = Literal["tree", "forest", "columns"]
 
 _BLANK_TEXT = ("\n", "\r\n", f"{BYTE_ORDER_MARK}\n", f"{BYTE_ORDER_MARK}\r\n", BYTE_ORDER_MARK)
 BLANK_LINES = frozenset((*_BLANK_TEXT, *(line.encode() for line in _BLANK_TEXT)))
 _NUMBER = re.compile(r"0|[1-9][0-9]{0,8}")
 _EMPTY_NODE = re.compile(r"(0|[1-9][0-9]{0,8})\.([1-9][0-9]{0,8})")
-_Found = list[tuple[int, str]]  # problems of a sentence: the index of the line, and the message
+_Found = list[tuple[int, str]]  # the problems of a sentence, each with the index of its line
 
 
 @dataclass(frozen=True, slots=True)
 class ConlluProblem:
-    """One thing wrong with a file: where it is, and what was expected."""
+    """An error in a file: where it is, and what was expected."""
 
     source: str
     line: int
@@ -42,18 +42,18 @@ class ConlluError(DataError):
 
 
 class LocatedSentence(NamedTuple):
-    """A sentence with its file and the line where it starts, so that errors can name the line of a word."""
+    """A sentence with its file and first line, so that errors can name the line of a word."""
 
     sentence: Sentence
     source: str
     first_line: int
 
     def line(self, word: int) -> int:
-        """The line of a word, which is counted from 0."""
+        """The line of a word; words are counted from 0."""
         return self.first_line + self.sentence.row_lines[word]
 
     def error(self, word: int, message: str) -> ConlluError:
-        """An error about a word, to be raised."""
+        """An error about a word."""
         return ConlluError(ConlluProblem(self.source, self.line(word), self.sentence.sent_id, message))
 
     def check_parsed(self) -> None:
@@ -100,7 +100,7 @@ def _decoded(raw: bytes, index: int, found: _Found) -> str:
 
 
 def _words(lines: list[str], found: _Found) -> tuple[list[list[str]], list[int], int]:
-    """The columns of the words, the index of each word's line, and the number of words; problems go to `found`."""
+    """The columns of the words, the index of each word's line, and the number of words; adds problems to `found`."""
     rows: list[list[str]] = []
     row_lines: list[int] = []
     ids = _Ids()
@@ -135,18 +135,17 @@ def _words(lines: list[str], found: _Found) -> tuple[list[list[str]], list[int],
     return rows, row_lines, max(ids.last, len(rows))
 
 
+@dataclass(slots=True)
 class _Ids:
     """The ids read so far in a sentence; after a wrong id, counting continues from it."""
 
-    __slots__ = ("end_of_range", "last", "last_empty", "range_line")
-
-    def __init__(self) -> None:
-        self.last = 0  # the last word
-        self.last_empty = (0, 0)
-        self.end_of_range = self.range_line = 0
+    last: int = 0  # the last word
+    last_empty: tuple[int, int] = (0, 0)
+    end_of_range: int = 0
+    range_line: int = 0
 
     def problem(self, text: str, line: int) -> str | None:
-        """The problem with an id that is not the next word's; None for a valid range or empty node."""
+        """The problem with an id that is not the next word's; None if it is a valid range or empty node."""
         if match := RANGE.fullmatch(text):
             first, end, last_end = int(match[1]), int(match[2]), self.end_of_range
             self.end_of_range, self.range_line = max(end, last_end), line
@@ -170,7 +169,7 @@ class _Ids:
 
 
 def _heads(rows: list[list[str]], row_lines: list[int], n_words: int, found: _Found) -> list[int | None]:
-    """The HEAD column as numbers; problems go to `found`."""
+    """The HEAD column as numbers; adds problems to `found`."""
     heads: list[int | None] = []
     for row, line in zip(rows, row_lines, strict=True):
         text = row[HEAD]
@@ -186,7 +185,7 @@ def _heads(rows: list[list[str]], row_lines: list[int], n_words: int, found: _Fo
 
 
 def _tree_problems(heads: list[int | None], check: Check) -> Iterator[tuple[int, str]]:
-    """Words in cycles, and a missing or second root; each with the number of a word."""
+    """The problems with a tree, each with the number of a word: cycles, no root, several roots."""
     for word in cycles(heads):
         yield word, f"word {word} is " + ("its own head" if heads[word - 1] == word else "in a cycle")
     n_roots = heads.count(0)

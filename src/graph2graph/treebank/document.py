@@ -1,6 +1,6 @@
 """The result of parsing: a document of sentences whose words know their heads, children and offsets in the text.
 
-Little is copied: a sentence is a `conllu.Sentence` with its verbatim lines, and a word is a view of one of its rows.
+A sentence is a `conllu.Sentence` with its verbatim lines, and a word is a view of one of its rows.
 
     >>> rows = ["1 The the DET DT _ 2 det _ _", "2 dog dog NOUN NN Number=Sing 3 nsubj _ _"]
     >>> rows += ["3 barks bark VERB VBZ _ 0 root _ SpaceAfter=No", "4 . . PUNCT . _ 3 punct _ _"]
@@ -12,6 +12,13 @@ Little is copied: a sentence is a `conllu.Sentence` with its verbatim lines, and
     Word(3, 'barks')
     >>> [(word.form, word.upos, word.deprel) for word in sentence.root.children]
     [('dog', 'NOUN', 'nsubj'), ('.', 'PUNCT', 'punct')]
+    >>> the, dog, barks, _ = sentence.words
+    >>> dog.lemma, dog.feats, dog.head, dog.head_word
+    ('dog', {'Number': 'Sing'}, 3, Word(3, 'barks'))
+    >>> dog.subtree
+    [Word(1, 'The'), Word(2, 'dog')]
+    >>> barks.path_to(the)
+    [Word(3, 'barks'), Word(2, 'dog'), Word(1, 'The')]
 """
 
 import io
@@ -24,19 +31,7 @@ from typing import TYPE_CHECKING, Any
 from graph2graph.errors import DataError
 from graph2graph.treebank import conllu, drawing
 from graph2graph.treebank.misc import ArcProbability, Span, pairs
-from graph2graph.treebank.sentence import (
-    COLUMN_NAMES,
-    DEPREL,
-    FEATS,
-    FORM,
-    ID,
-    LEMMA,
-    MISC,
-    UPOS,
-    XPOS,
-    Sentence,
-    cycles,
-)
+from graph2graph.treebank.sentence import COLUMN_NAMES, DEPREL, FEATS, FORM, LEMMA, MISC, UPOS, XPOS, Sentence
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc
@@ -48,18 +43,7 @@ _SIZE = re.compile(r'<svg [^>]*?width="([\d.]+)" height="([\d.]+)"')
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Word:
-    """A word of a sentence, its columns, and the words it is connected to; a column that is `_` is None.
-
-    >>> rows = ["1 A a DET _ _ 2 det _ _", "2 dog dog NOUN _ Number=Sing 3 nsubj _ _", "3 barks bark VERB _ _ 0 root _ _"]
-    >>> [sentence] = Document.from_conllu("\\n".join(rows).replace(" ", "\\t")).sentences
-    >>> a, dog, barks = sentence.words
-    >>> dog.lemma, dog.xpos, dog.feats, dog.head, dog.head_word
-    ('dog', None, {'Number': 'Sing'}, 3, Word(3, 'barks'))
-    >>> dog.subtree
-    [Word(1, 'A'), Word(2, 'dog')]
-    >>> barks.path_to(a)
-    [Word(3, 'barks'), Word(2, 'dog'), Word(1, 'A')]
-    """
+    """A word of a sentence, its columns, and the words it is connected to; a column that is `_` is None."""
 
     sentence: "ParsedSentence"
     id: int  # counted from 1
@@ -111,7 +95,7 @@ class Word:
 
     @property
     def misc(self) -> dict[str, str]:
-        """The items of the MISC column; the value of one without `=` is empty."""
+        """The items of the MISC column; an item without `=` has an empty value."""
         return pairs(self._row[MISC])
 
     @property
@@ -172,7 +156,7 @@ class Word:
         return [Word(self.sentence, word) for word in sorted(ids)]
 
     def path_to(self, other: "Word") -> "list[Word]":
-        """The words on the path through the tree from this word to the other, both included."""
+        """The words on the path through the tree from this word to another, both included."""
         up, down = [self, *self.ancestors], [other, *other.ancestors]
         if self.sentence is not other.sentence or up[-1] != down[-1]:
             raise DataError(f"no path from {self!r} to {other!r}: they are not in one tree")
@@ -187,10 +171,8 @@ class ParsedSentence(Sentence):
 
     @classmethod
     def of(cls, sentence: Sentence) -> "ParsedSentence":
-        """The same sentence; a cycle is an error."""
-        cycle = next(cycles(sentence.heads), None)
-        if cycle is not None:
-            raise DataError(f"sentence {(sentence.sent_id or sentence.text)!r} is no tree: word {cycle} is in a cycle")
+        """The same sentence; raise an error if its heads have a cycle."""
+        sentence.check_acyclic()
         return cls(**{field.name: getattr(sentence, field.name) for field in fields(Sentence)})
 
     def __repr__(self) -> str:
@@ -262,14 +244,14 @@ class Document:
 
     def to_conllu(self) -> str:
         """The sentences in CoNLL-U."""
-        return "".join(line for sentence in self.sentences for line in sentence.lines)
+        return "".join(sentence.to_conllu() for sentence in self.sentences)
 
     def to_json(self) -> list[dict[str, Any]]:
         """The sentences as `g2g parse -f json` writes them, as a list."""
         return [as_json(sentence) for sentence in self.sentences]
 
     def to_spacy(self, vocab: "Vocab | None" = None) -> "Doc":
-        """The same words, lemmas, tags, trees and sentences as a spaCy Doc, with this vocabulary or a new one."""
+        """The same words, lemmas, tags, trees and sentences as a spaCy Doc."""
         try:
             from graph2graph.treebank.spacy_doc import doc_of
         except ImportError as error:
@@ -297,15 +279,14 @@ def as_json(sentence: Sentence) -> dict[str, Any]:
     names = [name.lower() for name in COLUMN_NAMES]
     words: list[dict[str, Any]] = []
     spans = sentence.spans or [None] * len(sentence)
-    for row, head, span in zip(sentence.rows, sentence.heads, spans, strict=True):
+    for number, (row, head, span) in enumerate(zip(sentence.rows, sentence.heads, spans, strict=True), 1):
         word: dict[str, Any] = {name: None if value == "_" else value for name, value in zip(names, row, strict=True)}
-        word |= {"id": int(row[ID]), "form": row[FORM], "head": head}
+        word |= {"id": number, "form": row[FORM], "head": head}
         words.append(word | ({"start_char": span.start, "end_char": span.end} if span else {}))
     return {"sent_id": sentence.sent_id, "text": sentence.text, "words": words}
 
 
 def _stacked(pictures: list[str]) -> str:
-    """One picture of several, one below the other."""
     frames, y, width = [], 0.0, 0.0
     for picture in pictures:
         size = _SIZE.search(picture)

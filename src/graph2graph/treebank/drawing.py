@@ -1,7 +1,7 @@
 """Trees as pictures: box characters for the terminal, and SVG with arcs above the words.
 
-In both, lines that would overlap run in different lanes: `_lay` puts each line just above all lines laid before it over
-the same words. In a projective tree the lane is the depth of nesting; crossing arcs get different lanes in the same way.
+Lines that would overlap are drawn in different lanes: `_lay` puts each line just above the earlier lines over the same words.
+In a projective tree, the lane of a line is its depth of nesting.
 
     >>> import io
     >>> lines = ["1 Dogs _ NOUN _ _ 2 nsubj _ _", "2 bark _ VERB _ _ 0 root _ _"]
@@ -19,18 +19,17 @@ from dataclasses import dataclass
 from itertools import pairwise
 from xml.sax.saxutils import escape
 
-from graph2graph.errors import DataError
 from graph2graph.treebank.characters import direction, n_cells, padded, printable, text_width
-from graph2graph.treebank.sentence import UPOS, XPOS, Sentence, cycles
+from graph2graph.treebank.sentence import UPOS, XPOS, Sentence
 
 
 def text(sentence: Sentence) -> str:
     """The tree in box characters: one line per word, with its form, tag and label.
 
-    The dependents of a head hang on an upright line, left of their own upright lines. A line from the left edge leads
-    to a root, `─│─` is a crossing without contact, and a word without head has no `╼`.
+    Each head has a vertical line that its dependents are attached to, left of their own vertical lines. A line from the left
+    edge leads to a root, `─│─` is a crossing without contact, and a word without a head has no `╼`.
     """
-    _refuse_cycle(sentence)
+    sentence.check_acyclic()
     columns = [list(map(printable, column)) for column in (sentence.forms, _tags(sentence), sentence.deprels)]
     form_width, tag_width = (min(30, max(map(n_cells, column), default=0)) for column in columns[:2])
     rows = [f"# sent_id = {printable(sentence.sent_id)}"] if sentence.sent_id else []
@@ -42,14 +41,8 @@ def text(sentence: Sentence) -> str:
 
 def svg(sentence: Sentence) -> str:
     """The tree as a stand-alone SVG 1.1 picture, right to left if most words are."""
-    _refuse_cycle(sentence)
+    sentence.check_acyclic()
     return "\n".join(_Picture(sentence).elements()) + "\n"
-
-
-def _refuse_cycle(sentence: Sentence) -> None:
-    cycle = next(cycles(sentence.heads), None)
-    if cycle is not None:
-        raise DataError(f"sentence {(sentence.sent_id or sentence.text)!r} is no tree: word {cycle} is in a cycle")
 
 
 def _tags(sentence: Sentence) -> list[str]:
@@ -57,7 +50,7 @@ def _tags(sentence: Sentence) -> list[str]:
 
 
 def _lay(lanes: list[int], first: int, last: int) -> int:
-    """Lay a line over `first` to `last`, just above the lines that are there; return its lane, counted from 1."""
+    """Add a line over `first` to `last`, just above the lines that are there; return its lane, counted from 1."""
     lane = 1 + max(lanes[first : last + 1])
     lanes[first : last + 1] = [lane] * (last + 1 - first)
     return lane
@@ -68,15 +61,15 @@ def _lay(lanes: list[int], first: int, last: int) -> int:
 
 def _branches(heads: Sequence[int | None]) -> Iterator[str]:
     """The drawing left of each word."""
-    first, last = list(range(len(heads) + 1)), list(range(len(heads) + 1))  # the reach of each head's upright line
+    first, last = list(range(len(heads) + 1)), list(range(len(heads) + 1))  # the ends of each head's vertical line
     for word, head in enumerate(heads, 1):
         if head:
             first[head], last[head] = min(first[head], word), max(last[head], word)
     columns = _columns(heads, first, last)
-    cells = ["  "] * max([1, *columns])  # the upright lines that continue in the next row
+    cells = ["  "] * max([1, *columns])  # the vertical lines that continue in the next row
     for word, head in enumerate(heads, 1):
         row = cells.copy()
-        start, own = columns[head] if head else 0, columns[word]  # the level line starts after column `start`
+        start, own = columns[head] if head else 0, columns[word]  # the horizontal line starts after column `start`
         if head:
             row[start - 1] = " " + _joint("╭╰├", first[head] < word, word < last[head])
             cells[start - 1] = " │" if word < last[head] else "  "
@@ -86,21 +79,20 @@ def _branches(heads: Sequence[int | None]) -> Iterator[str]:
             cells[own - 1] = " │" if word < last[word] else "  "
         if head is None:
             start = own or len(row)
-        # Only blanks become part of the level line, so it passes under the upright lines that it crosses.
+        # The horizontal line replaces only blanks, so it passes under the vertical lines that it crosses.
         branch = "".join(row[:start]) + "".join(row[start:]).replace(" ", "─")
         branch += "─╼" if head is not None else "──" if own else "  "
-        yield branch if len(cells) <= 30 else branch[1::2]  # no space between the upright lines of deep trees
+        yield branch if len(cells) <= 30 else branch[1::2]  # deep trees have no space between the lines
 
 
 def _columns(heads: Sequence[int | None], first: Sequence[int], last: Sequence[int]) -> list[int]:
-    """The column of each head's upright line, counted from 1; 0 for a word without dependents."""
+    """The column of each head's vertical line, counted from 1; 0 for a word without dependents."""
     dependents: list[list[int]] = [[] for _ in range(len(heads) + 1)]
     for word, head in enumerate(heads, 1):
         dependents[head or 0].append(word)
-    columns = [0] * (len(heads) + 1)
-    lanes = [0] * (len(heads) + 1)
+    columns, lanes = [0] * (len(heads) + 1), [0] * (len(heads) + 1)
     generation = dependents[0]
-    while generation:  # heads are laid before their dependents, so they are left of them
+    while generation:  # heads come before their dependents, so they are left of them
         for word in generation:
             if dependents[word]:
                 columns[word] = _lay(lanes, first[word], last[word])
@@ -109,7 +101,7 @@ def _columns(heads: Sequence[int | None], first: Sequence[int], last: Sequence[i
 
 
 def _joint(glyphs: str, up: bool, down: bool) -> str:
-    """The glyph where a level line meets an upright one that continues up, down or both."""
+    """The glyph where a horizontal line meets a vertical line that continues up, down or both ways."""
     return glyphs[2 if up and down else int(up)]
 
 
@@ -125,11 +117,11 @@ CORNER = 9.0  # the radius of an arc's corners
 TIP_WIDTH, TIP_LENGTH = 6.0, 6.5
 LABEL_HEIGHT = 15.0  # of the box behind it
 LABEL_PAD = 3.0  # in the box, on either side
-ARC_STUB = 8.0  # the least visible length of an arc on either side of its label
+ARC_STUB = 8.0  # the visible part of an arc on either side of its label, at least
 WORD_BASE, TAG_BASE = 19.0, 36.0  # below the arrow tips
 BOTTOM = 42.0
 
-# The light colours are attributes, so that they work where style sheets do not.
+# The light colours are attributes, which work without style sheets.
 _PAPER = 'class="paper" fill="#ffffff"'
 _DARK = """
 @media (prefers-color-scheme: dark) {
@@ -145,7 +137,7 @@ _DARK = """
 
 @dataclass(slots=True)
 class _Arc:
-    """An arc between the words `left` and `right` (from 0); for the line down to a root, both are that word."""
+    """An arc between the words `left` and `right` (from 0); for the vertical line to a root, both are the root."""
 
     left: int
     right: int
@@ -166,16 +158,15 @@ class _Arc:
 
     @property
     def y(self) -> float:
-        """The height; y grows downwards, and the arrow tips are at 0."""
+        """The vertical position: y grows downwards, and the arrow tips are at 0."""
         return -LOWEST_ARC - LANE * (self.lane - 1)
 
     @property
     def box_width(self) -> float:
-        """The width of the box behind the label."""
         return text_width(self.label, LABEL_SIZE) + 2 * LABEL_PAD if self.label else 0.0
 
     def order_at(self, word: int) -> tuple[int, int]:
-        """The sort key of the arc ends at a word, chosen so that no two arcs cross there.
+        """The sort key of the arc ends at a word, so that no arcs cross there.
 
         From left to right: arcs to the left, shortest first; the root line; arcs to the right, shortest last.
         """
@@ -183,7 +174,7 @@ class _Arc:
         return side, -side * self.length
 
     def path(self) -> str:
-        """The SVG path: up at the left end, round two corners, down at the right end."""
+        """The SVG path from the left end up, round two corners and down to the right end."""
         if self.is_root:
             return f"M{_number(self.x1)} {_number(self.y)}V{_number(-TIP_LENGTH / 2)}"
         radius = min(CORNER, abs(self.x2 - self.x1) / 2)
@@ -195,18 +186,21 @@ class _Arc:
 
 
 class _Picture:
-    """The layout of a tree: the constructor places words, arcs and labels; `elements` draws them."""
+    """The layout of a tree, made by the constructor; `elements` draws it."""
 
     def __init__(self, sentence: Sentence) -> None:
         self.title = printable(sentence.text)
         self.forms = [printable(form) for form in sentence.forms]
         self.tags = ["" if tag == "_" else printable(tag) for tag in _tags(sentence)]
-        self.arcs = []
+        self.arcs: list[_Arc] = []
+        self.arcs_at: list[list[_Arc]] = [[] for _ in self.forms]
         for word, (head, deprel) in enumerate(zip(sentence.heads, sentence.deprels, strict=True)):
             if head is not None:
                 other = head - 1 if head else word
                 label = "" if deprel == "_" else printable(deprel)
                 self.arcs.append(_Arc(min(word, other), max(word, other), word, label))
+                for end in {word, other}:
+                    self.arcs_at[end].append(self.arcs[-1])
         self.arcs.sort(key=lambda arc: arc.length)
         self._stack_arcs()
         ends_widths = self._spread_ends()
@@ -232,13 +226,9 @@ class _Picture:
                 arc.lane = top
 
     def _spread_ends(self) -> list[float]:
-        """Set the ends of the arcs relative to the centres of their words; return the width they take at each word."""
-        arcs_at: list[list[_Arc]] = [[] for _ in self.forms]
-        for arc in self.arcs:
-            for word in {arc.left, arc.right}:
-                arcs_at[word].append(arc)
-        widths = [END_SPACE * max(0, len(arcs) - 1) for arcs in arcs_at]
-        for word, arcs in enumerate(arcs_at):
+        """Set the ends of the arcs relative to the centres of their words; return their total width at each word."""
+        widths = [END_SPACE * max(0, len(arcs) - 1) for arcs in self.arcs_at]
+        for word, arcs in enumerate(self.arcs_at):
             for i, arc in enumerate(sorted(arcs, key=lambda arc: arc.order_at(word))):
                 offset = END_SPACE * i - widths[word] / 2
                 if arc.left == word:
@@ -249,20 +239,18 @@ class _Picture:
 
     def _place_words(self, ends_widths: list[float]) -> tuple[list[float], float]:
         """The centres of the words, far enough apart for the labels on the arcs, and the total width."""
-        arcs_to: list[list[_Arc]] = [[] for _ in self.forms]
-        for arc in self.arcs:
-            arcs_to[arc.right].append(arc)
         centres: list[float] = []
         edge, root_edge = MARGIN - WORD_SPACE, MARGIN  # right edges of the last word and of the last root's label
         for word, (form, tag) in enumerate(zip(self.forms, self.tags, strict=True)):
             half = max(text_width(form, WORD_SIZE), text_width(tag, TAG_SIZE), ends_widths[word]) / 2
             centre = edge + WORD_SPACE + half
-            for arc in arcs_to[word]:
+            arcs_here = [arc for arc in self.arcs_at[word] if arc.right == word]
+            for arc in arcs_here:
                 if arc.is_root:
                     centre = max(centre, root_edge + arc.box_width / 2 - arc.x2)
                 else:
                     centre = max(centre, centres[arc.left] + arc.x1 + arc.box_width + 2 * ARC_STUB - arc.x2)
-            for arc in arcs_to[word]:
+            for arc in arcs_here:
                 if arc.is_root:
                     root_edge = centre + arc.x2 + arc.box_width / 2 + LABEL_PAD
             centres.append(centre)
@@ -270,12 +258,12 @@ class _Picture:
         return centres, max(edge, root_edge) + MARGIN
 
     def _place_labels(self) -> None:
-        """Put each label in the middle of its arc, or as near to it as it hides no crossing line."""
+        """Put each label in the middle of its arc, or as near to it as possible without hiding a crossing line."""
         uprights = sorted((x, arc.lane) for arc in self.arcs for x in {arc.x1, arc.x2})
         for arc in self.arcs:
             middle = (arc.x1 + arc.x2) / 2
             half = arc.box_width / 2 + 2 * LABEL_PAD
-            reach = 6 * half  # a reader would not look for it further away
+            reach = 6 * half  # further away, a reader would not find it
             low = bisect_right(uprights, max(arc.x1, middle - reach), key=lambda upright: upright[0])
             high = bisect_left(uprights, min(arc.x2, middle + reach), key=lambda upright: upright[0])
             crossing = [x for x, lane in uprights[low:high] if lane > arc.lane]
@@ -322,7 +310,7 @@ class _Picture:
         return box + _text(arc.label_x, arc.y + LABEL_SIZE / 3, arc.label)
 
     def _word(self, x: float, form: str) -> str:
-        """A word; one without letters takes the direction of the sentence."""
+        # A word without letters has the direction of the sentence.
         is_rtl = direction(form) < (1 if self.is_rtl else 0)
         return _text(x, WORD_BASE, form, ' direction="rtl" unicode-bidi="embed"' if is_rtl else "")
 

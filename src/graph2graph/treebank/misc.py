@@ -1,7 +1,7 @@
 """The keys of the MISC column that become typed fields of a sentence: TokenRange, ArcP and LabelP.
 
-They are parsed once, where a file is read, and written once, where a parser adds them. A value that makes no sense
-(`ArcP=abc`, `TokenRange=9:3`) is kept in the column and absent from the field, since MISC belongs to the file's author.
+MISC belongs to the file's author, so an invalid value (`ArcP=abc`, `TokenRange=9:3`) stays in the column and is absent from
+the field.
 """
 
 import re
@@ -13,21 +13,21 @@ _SPAN = re.compile(r"([0-9]{1,15}):([0-9]{1,15})")
 
 
 class Span(NamedTuple):
-    """Where something is in the raw text: `text[start:end]`."""
+    """The offsets of a word in the raw text: `text[start:end]`."""
 
     start: int
     end: int
 
 
 class ArcProbability(NamedTuple):
-    """The probabilities that a parser gave to the arc of a word, and to its label given the arc."""
+    """The probability of a word's arc, and of its label given the arc."""
 
     arc: float | None
     label: float | None
 
 
 def pairs(cell: str) -> dict[str, str]:
-    """The `Key=Value` pairs of a FEATS or MISC cell; the value is empty where there is no `=`.
+    """The `Key=Value` pairs of a FEATS or MISC cell; without `=` the value is empty.
 
     >>> pairs("SpaceAfter=No|Gloss")
     {'SpaceAfter': 'No', 'Gloss': ''}
@@ -66,7 +66,7 @@ def _probability(text: str) -> float | None:
 
 
 def with_probability(misc: str, arc: float, label: float) -> str:
-    """A MISC cell with ArcP and LabelP, in place of the values it had.
+    """A MISC cell with these values of ArcP and LabelP instead of its own.
 
     >>> with_probability("ArcP=0.5|SpaceAfter=No", 0.25, 1.0)
     'SpaceAfter=No|ArcP=0.2500|LabelP=1.0000'

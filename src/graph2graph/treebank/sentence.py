@@ -1,6 +1,6 @@
 """A sentence kept verbatim: its lines as they were read, and the columns of its words.
 
-A changed value rewrites the line of its word and no other, so a file comes back byte for byte where nothing changed.
+A new value changes only the line of its word; all other lines stay the same byte for byte.
 """
 
 import re
@@ -19,9 +19,9 @@ RANGE = re.compile(r"([1-9][0-9]{0,8})-([1-9][0-9]{0,8})")  # the ID of a multiw
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """A sentence: its lines verbatim, and the columns of its words (ranges and empty nodes are only in the lines).
+    """A sentence: its lines verbatim, and the columns of its words (multiword tokens and empty nodes are only in the lines).
 
-    `spans`, `start_char` and `probabilities` are parsed from MISC when a file is read; empty if no word has a value.
+    `spans`, `start_char` and `probabilities` are parsed from MISC when a file is read; they are empty if no word has a value.
     """
 
     lines: list[str]
@@ -62,7 +62,7 @@ class Sentence:
 
     @property
     def ranges(self) -> list[tuple[int, int, list[str]]]:
-        """The multiword tokens, `2-3`: their first and last word, and their columns."""
+        """The first word, the last word and the columns of each multiword token, `2-3`."""
         rows = (line.removeprefix(BYTE_ORDER_MARK).rstrip("\r\n").split("\t") for line in self.lines)
         matches = ((RANGE.fullmatch(row[ID]), row) for row in rows)
         return [(int(match[1]), int(match[2]), row) for match, row in matches if match]
@@ -80,6 +80,12 @@ class Sentence:
             raise DataError(f"sentence {self.sent_id or self.text!r} has words without a head")
         return tree
 
+    def check_acyclic(self) -> None:
+        """Raise an error if the heads have a cycle."""
+        cycle = next(cycles(self.heads), None)
+        if cycle is not None:
+            raise DataError(f"sentence {(self.sent_id or self.text)!r} is no tree: word {cycle} is in a cycle")
+
     @property
     def comments(self) -> list[str]:
         """The comment lines, without `#` and line end."""
@@ -93,7 +99,7 @@ class Sentence:
 
     @property
     def text(self) -> str:
-        """The value of `# text = …`, or else the forms joined by their SpaceAfter."""
+        """The value of `# text = …`, or else the forms with spaces between them where SpaceAfter allows."""
         text = self._comment_value("text")
         if text is not None:
             return text
@@ -108,7 +114,7 @@ class Sentence:
         return None
 
     def with_tree(self, heads: Sequence[int | None], deprels: Sequence[str]) -> "Sentence":
-        """The same sentence with this tree; lines whose head and label stay the same are untouched."""
+        """The same sentence with this tree; lines with the same head and label as before are untouched."""
         changes = {}
         for i, (row, head, deprel) in enumerate(zip(self.rows, heads, deprels, strict=True)):
             head_text = "_" if head is None else str(head)
@@ -139,23 +145,19 @@ class Sentence:
         return changed.with_misc_parsed() if MISC in columns else changed
 
     def with_misc_parsed(self) -> "Sentence":
-        """The same sentence with `spans`, `start_char` and `probabilities` as MISC says."""
+        """The same sentence with `spans`, `start_char` and `probabilities` read from MISC."""
         written = "".join(self.lines)
         if not any(key in written for key in misc.KEYS):
             return replace(self, spans=(), start_char=None, probabilities=())
         spans, start_char = self._spans_in_misc()
         probabilities = [misc.probability_in(cell) for cell in self.column(MISC)]
-        return replace(
-            self,
-            spans=spans if any(spans) else (),
-            start_char=start_char,
-            probabilities=probabilities if any(probabilities) else (),
-        )
+        found = replace(self, spans=spans if any(spans) else (), start_char=start_char)
+        return replace(found, probabilities=probabilities if any(probabilities) else ())
 
     def _spans_in_misc(self) -> tuple[list[Span | None], int | None]:
         """The span of each word, and the start of the sentence's first token.
 
-        The words of a multiword token have spans if they spell it: "do" and "n't" do, "in" and "dem" for "im" do not.
+        The words of a multiword token have spans if together they spell it: "do" and "n't" do, "in" and "dem" (im) do not.
         """
         forms = self.forms
         spans = [misc.span_in(cell) for cell in self.column(MISC)]
@@ -184,7 +186,7 @@ class Sentence:
 
 
 def cycles(heads: Sequence[int | None]) -> Iterator[int]:
-    """One word of each cycle, a word that is its own ancestor; heads of words 1..n."""
+    """One word of each cycle in the heads of words 1..n."""
     seen = [0] * (len(heads) + 1)
     for start in range(1, len(heads) + 1):
         node: int | None = start

@@ -1,8 +1,6 @@
-"""spaCy Docs made from parsed sentences; making one needs no parser.
+"""spaCy Docs from parsed sentences, with spaCy's conventions: the root is its own head and its label is ROOT."""
 
-They follow spaCy's conventions: the root is its own head and its label is ROOT.
-"""
-
+from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
@@ -19,10 +17,9 @@ _TEXT_COLUMNS = {"lemmas": LEMMA, "tags": XPOS, "morphs": FEATS}
 
 
 def doc_of(sentences: Sequence[Sentence], vocab: Vocab | None = None) -> Doc:
-    """A Doc of parsed sentences: words, spaces, lemmas, tags, features, trees. Runs of white space become one space."""
+    """A Doc of parsed sentences; several spaces between words become one."""
     vocab = vocab or spacy.blank("xx").vocab
-    names = ("words", "spaces", "pos", "heads", "deps", *_TEXT_COLUMNS)
-    columns: dict[str, Any] = {name: [] for name in names}
+    columns: dict[str, Any] = defaultdict(list)
     starts: list[int] = []
     for sentence in sentences:
         first = len(starts)
@@ -44,13 +41,13 @@ def doc_of(sentences: Sequence[Sentence], vocab: Vocab | None = None) -> Doc:
 
 
 def set_attributes(doc: Doc, **attributes: list[int]) -> None:
-    """Set attributes of all tokens; spaCy stores them as 64-bit integers in which -1 is the largest."""
+    """Set attributes of all tokens; spaCy stores them as unsigned 64-bit integers, so -1 is the largest."""
     array: Any = np.array([[value % 2**64 for value in column] for column in attributes.values()], dtype=np.uint64).T
     doc.from_array(list(attributes), array)
 
 
 def _spaces(sentence: Sentence) -> list[bool]:
-    """Whether a space follows each word; inside a multiword token none does."""
+    """Whether a space follows each word; none does inside a multiword token."""
     spaces = ["SpaceAfter=No" not in misc.split("|") for misc in sentence.column(MISC)]
     for first, last, row in sentence.ranges:
         spaces[first - 1 : last] = [False] * (last - first) + ["SpaceAfter=No" not in row[MISC].split("|")]
