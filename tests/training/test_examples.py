@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from graph2graph.transition.state import NO_NODE, Action
+from graph2graph.transition.state import Action
 from graph2graph.transition.states import States
 from graph2graph.treebank import conllu
 from toy_training import TOY, tiny_parser, toy_examples
@@ -28,25 +28,16 @@ def test_an_example_is_the_way_to_its_tree(variant: str) -> None:
         assert states.is_final.all()
 
 
-def test_missing_arcs_and_transitions_are_counted_from_the_encoded_state() -> None:
+def test_missing_arcs_are_counted_from_the_encoded_state() -> None:
     [example, *_] = toy_examples(tiny_parser())
     is_arc = [action in (Action.LEFT_ARC, Action.RIGHT_ARC) for action in example.actions]
     for first in range(example.n_steps):
-        [arcs], [transitions] = example.missing_arcs(np.array([first])), example.missing_transitions(np.array([first]))
+        [arcs] = example.missing_arcs(np.array([first]))
         for step in range(first, example.n_steps):
             assert arcs[step] == sum(is_arc[first:step])
-            assert transitions[step] == step - first
         assert example.is_empty_at(np.array([first])) == (not any(is_arc[:first]))
 
 
 def test_only_state_models_keep_stack_and_buffer() -> None:
     assert all(example.states is None for example in toy_examples(tiny_parser("sent-g2g")))
     assert all(example.states is not None for example in toy_examples(tiny_parser("state-g2g")))
-
-
-def test_hidden_tags_stay_known_to_the_example() -> None:
-    [example, *_] = toy_examples(tiny_parser())
-    hidden = example.without_tags()
-    assert not hidden.features.tags.any()
-    assert (hidden.tags == example.tags).all()
-    assert example.labels[0] == NO_NODE  # the first action is SHIFT

@@ -1,10 +1,10 @@
-"""Training examples: a gold tree's transitions and the states that they pass through, prepared once.
+"""Training examples: the gold transitions of each sentence, with the states before them, computed once.
 
 Shapes: n words, T transitions, K encoded states of a sentence.
 """
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -17,7 +17,7 @@ from graph2graph.transition.state import NO_NODE, Action, State
 from graph2graph.transition.states import States, arcs_of
 from graph2graph.treebank.sentence import Sentence
 
-NEVER = 1 << 40  # the step at which ROOT is attached
+NEVER = 1 << 40  # the step that attaches ROOT
 
 
 @dataclass(frozen=True)
@@ -40,26 +40,13 @@ class Example:
         """T."""
         return len(self.actions)
 
-    def without_tags(self) -> "Example":
-        """The same sentence with tags that the model cannot see."""
-        return replace(self, features=self.features.without_tags())
-
-    def masked(self, words: BoolArray, mask: int) -> "Example":
-        """The same sentence with some words, [n + 1], replaced by the mask piece."""
-        return replace(self, features=self.features.masked(words, mask))
-
     def graph_at(self, steps: IntArray) -> tuple[IntArray, IntArray]:
         """Heads and labels of the arcs that exist before these steps, [K, n + 1] each."""
         known = self.attached_at < steps[:, None]
         return np.where(known, self.heads, NO_NODE), np.where(known, self.deprels, NO_NODE)
 
-    def missing_transitions(self, steps: IntArray) -> IntArray:
-        """How many transitions behind each decision the state before each of these steps is, [K, T]; negative if ahead."""
-        missing: IntArray = np.arange(self.n_steps) - steps[:, None]
-        return missing
-
     def missing_arcs(self, steps: IntArray) -> IntArray:
-        """How many arcs behind each decision the graph before each of these steps is, [K, T]; negative if ahead."""
+        """The number of arcs that the graph before each of these steps lacks at each decision, [K, T]; negative if ahead."""
         is_arc = self.labels != NO_NODE
         n_arcs = np.cumsum(is_arc) - is_arc  # before each step
         missing: IntArray = n_arcs - n_arcs[steps][:, None]
@@ -71,7 +58,7 @@ class Example:
         return is_empty
 
     def states_at(self, steps: IntArray) -> States:
-        """The parser states before these steps; with their graph only, unless stack and buffer were kept."""
+        """The parser states before these steps; sentence models get their graphs only."""
         n_words = np.full(len(steps), self.features.n_words)
         states = States(n_words) if self.states is None else self.states.take(steps)
         states.heads, states.labels = self.graph_at(steps)
@@ -86,22 +73,15 @@ class Sample(NamedTuple):
 
 
 def training_examples(parser: Parser, sentences: Iterable[Sentence]) -> list[Example]:
-    """One example for each sentence, as the parser's settings ask for."""
-    label_ids = parser.vocabulary.label_ids
-    keep_states = parser.config.model.input == "state"
-    return [
-        _example(sentence, parser.featurizer(sentence), label_ids, parser.config.data.swap, keep_states=keep_states)
-        for sentence in sentences
-    ]
+    """One example for each sentence, following the parser's settings."""
+    return [_example(parser, sentence) for sentence in sentences]
 
 
-def _example(
-    sentence: Sentence, features: Features, label_ids: dict[str, int], swap: oracle.Swap, *, keep_states: bool
-) -> Example:
-    tree = sentence.tree
+def _example(parser: Parser, sentence: Sentence) -> Example:
+    tree, features, label_ids = sentence.tree, parser.featurizer(sentence), parser.vocabulary.label_ids
     heads = np.array([NO_NODE, *tree], dtype=np.int64)
     deprels = np.array([NO_NODE] + [label_ids[deprel] for deprel in sentence.deprels], dtype=np.int64)
-    actions = np.frombuffer(oracle.transitions(tree, swap=swap), dtype=np.uint8).astype(np.int64)
+    actions = np.frombuffer(oracle.transitions(tree, swap=parser.config.data.swap), dtype=np.uint8).astype(np.int64)
     states = _states_before(actions, n_words=len(tree))
     focus = states.focus
     arcs = arcs_of(actions, focus)
@@ -119,12 +99,12 @@ def _example(
         heads=heads,
         deprels=deprels,
         attached_at=attached_at,
-        states=states if keep_states else None,
+        states=states if parser.config.model.input == "state" else None,
     )
 
 
 def _states_before(actions: IntArray, *, n_words: int) -> States:
-    """The states before each action, one a row."""
+    """The states before each action, one per row."""
     state, states = State(n_words), States(np.full(len(actions), n_words))
     for step, action in enumerate(actions):
         states.stack_size[step], states.buffer_size[step] = len(state.stack), len(state.buffer)
@@ -132,8 +112,3 @@ def _states_before(actions: IntArray, *, n_words: int) -> States:
         states.buffer[step, : len(state.buffer)] = state.buffer
         state.apply(Action(action))
     return states
-
-
-def joined_states(samples: Sequence[Sample]) -> States:
-    """The states that a batch encodes, sentence by sentence."""
-    return States.joined([example.states_at(steps) for example, steps in samples])

@@ -35,7 +35,7 @@ class TeacherForcing(nn.Module):
         return batch_loss(self.model, batch, tag_loss=self.config.tag_loss, precision=self.precision())
 
     def precision(self) -> AbstractContextManager[Any]:
-        """A context in which the encoder computes as the settings ask for."""
+        """A context that gives the encoder the precision in the settings."""
         if self.config.precision == "fp32":
             return nullcontext()
         return torch.autocast(self.model.device.type, dtype=torch.bfloat16)
@@ -61,10 +61,11 @@ class Learner:
     def update(self, numbers: IntArray, optimiser: torch.optim.Optimizer, *, epoch: int, step: int) -> Update:
         """Update the weights from this process's share of the sentences with these numbers."""
         share = numbers[self.processes.rank :: self.processes.count]
-        is_idle = len(share) == 0  # then it takes part with a loss of 0, since the others wait for its gradients
+        is_idle = len(share) == 0  # then this process takes part with a loss of 0: the others wait for its gradients
         samples = [self.sampler.sample(int(number), epoch) for number in (numbers[:1] if is_idle else share)]
         dropout.seed([self.config.seed, step, self.processes.rank])
-        batches = [supervise(chunk, self.model.config, StaleWeights.of(self.config)) for chunk in self._chunks(samples)]
+        stale = StaleWeights(self.config.empty_stale_weight, self.config.stale_weight)
+        batches = [supervise(chunk, self.model.config, stale) for chunk in self._chunks(samples)]
         weight = self.processes.total(0.0 if is_idle else total_weight(batches))
         optimiser.zero_grad(set_to_none=True)
         total, by_kind = self._backward(batches, 0.0 if is_idle else self.processes.count / weight)
@@ -77,11 +78,11 @@ class Learner:
         return Update(mean, by_kind * (not is_idle) / weight, pieces)
 
     def _chunks(self, samples: Sequence[Sample]) -> list[list[Sample]]:
-        """A batch in chunks that fit in memory: one sentence with all its states may be far over the budget."""
+        """A batch in chunks that fit in memory: one sentence with all its states may exceed `batch_pieces` by far."""
         return list(chunks(samples, self.model.config, CHUNK_BUDGETS * self.config.batch_pieces))
 
     def _backward(self, batches: Sequence[Batch], scale: float) -> tuple[float, FloatArray]:
-        """Add up the gradients of all chunks, scaled; return the sum of the losses and its parts."""
+        """Add up the gradients of all chunks, scaled; return the total loss, and its sums by GraphKind."""
         total, by_kind = 0.0, np.zeros(len(GraphKind))
         for number, batch in enumerate(batches, 1):
             with nullcontext() if number == len(batches) else self.processes.alone(self.shared_loss):
@@ -93,7 +94,7 @@ class Learner:
 
     @torch.inference_mode()
     def encode(self, numbers: IntArray) -> None:
-        """Encode a batch and learn nothing: most of what decoding does."""
+        """Encode a batch without learning from it; decoding spends most of its time on this."""
         samples = [self.sampler.sample(int(number), 0) for number in numbers]
         with self.loss.precision():
             for chunk in self._chunks(samples):

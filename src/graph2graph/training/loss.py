@@ -16,12 +16,13 @@ from graph2graph.arrays import BoolArray, IntArray, padded
 from graph2graph.models.composition import new_dependents
 from graph2graph.models.features import Features
 from graph2graph.models.parser_model import Encodings, ParserModel
-from graph2graph.training.examples import Example, Sample, joined_states
+from graph2graph.training.examples import Example, Sample
 from graph2graph.training.supervision import OWN_DECISIONS, Batch, GraphKind
 from graph2graph.transition.state import NO_NODE, Action
+from graph2graph.transition.states import States
 
 FULL_PRECISION = nullcontext()
-READ_ALL_FROM = 4  # decisions a graph, on average; then all output vectors are computed, since most of them are read
+READ_ALL_FROM = 4  # decisions per graph, on average; from then on most vectors are read, and all are computed
 
 
 class BatchLoss(NamedTuple):
@@ -32,13 +33,9 @@ class BatchLoss(NamedTuple):
 
 
 def batch_loss(
-    model: ParserModel,
-    batch: Batch,
-    *,
-    tag_loss: float = 0.0,
-    precision: AbstractContextManager[Any] = FULL_PRECISION,
+    model: ParserModel, batch: Batch, *, tag_loss: float = 0.0, precision: AbstractContextManager[Any] = FULL_PRECISION
 ) -> BatchLoss:
-    """The loss of a batch, with `tag_loss` times that of the tagger, if the model has one.
+    """The loss of a batch, plus `tag_loss` times that of the tagger, if the model has one.
 
     A decision's loss is the cross entropy of the action among the legal ones, plus that of the label of an arc. The encoder
     computes in the given precision, the classifiers in fp32.
@@ -58,15 +55,15 @@ def batch_loss(
 
 def encode_only(model: ParserModel, samples: Sequence[Sample]) -> Encodings:
     """The states as a decoder would encode them, apart from composition."""
-    owners, features = _owners(samples), _features(samples)
+    states, owners, features = _inputs(samples)
     if model.config.input == "state":
-        return model.encode_states(joined_states(samples), model.node_vectors(features), owners)
-    return model.encode_sentences(joined_states(samples), [features[owner] for owner in owners])
+        return model.encode_states(states, model.node_vectors(features), owners)
+    return model.encode_sentences(states, [features[owner] for owner in owners])
 
 
 def _encode(model: ParserModel, batch: Batch) -> tuple[Encodings, bool]:
     """The encoded states, and whether most vectors are read by several decisions."""
-    states, owners, features = joined_states(batch.samples), _owners(batch.samples), _features(batch.samples)
+    states, owners, features = _inputs(batch.samples)
     if model.config.input == "sentence":
         read = _nodes_read(model, batch)
         return model.encode_sentences(states, [features[owner] for owner in owners], read=read), read is None
@@ -77,19 +74,17 @@ def _encode(model: ParserModel, batch: Batch) -> tuple[Encodings, bool]:
     return model.encode_states(states, vectors, owners, looks_ahead=looks_ahead), looks_ahead
 
 
-def _owners(samples: Sequence[Sample]) -> IntArray:
-    """The sentence that each encoded state belongs to, [B]."""
-    return np.repeat(np.arange(len(samples)), [len(sample.steps) for sample in samples])
-
-
-def _features(samples: Sequence[Sample]) -> list[Features]:
-    return [sample.example.features for sample in samples]
+def _inputs(samples: Sequence[Sample]) -> tuple[States, IntArray, list[Features]]:
+    """The states to encode, the sentence of each, [B], and the features of the sentences."""
+    states = States.joined([example.states_at(steps) for example, steps in samples])
+    owners = np.repeat(np.arange(len(samples)), [len(steps) for _, steps in samples])
+    return states, owners, [example.features for example, _ in samples]
 
 
 def _nodes_read(model: ParserModel, batch: Batch) -> BoolArray | None:
-    """The nodes of each encoded graph whose vectors some decision reads, [B, m]; None to compute them all.
+    """The nodes of each encoded graph whose vectors a decision reads, [B, m]; None if all are to be computed.
 
-    It pays to compute only these if each graph supervises its own decisions; with stale decisions most nodes are read.
+    With stale decisions most nodes are read, and selecting them does not pay.
     """
     decisions = batch.decisions
     has_many = len(decisions.steps) > READ_ALL_FROM * batch.n_encoded
@@ -110,7 +105,7 @@ def _decision_losses(model: ParserModel, batch: Batch, encodings: Encodings) -> 
     index = (np.cumsum(n_steps) - n_steps)[decisions.sentences] + decisions.steps
 
     def at_decisions(of_steps: Iterable[IntArray | BoolArray]) -> Tensor:
-        """Each decision's row of what the examples have for every step."""
+        """The rows of the decisions in arrays that have one row per step."""
         return model.tensor(np.concatenate(list(of_steps))[index])
 
     actions, labels = at_decisions(e.actions for e in examples), at_decisions(e.labels for e in examples)
@@ -130,7 +125,7 @@ def _decision_losses(model: ParserModel, batch: Batch, encodings: Encodings) -> 
 
 
 def _tag_loss(model: ParserModel, samples: Sequence[Sample], encodings: Encodings) -> Tensor:
-    """The cross entropy of the tags of words whose features have none, over all encoded states."""
+    """The cross entropy of the hidden tags, in all encoded states."""
     assert model.tagger is not None
     hidden = [example.tags * (example.features.tags == 0) for example, steps in samples for _ in steps]
     targets = model.tensor(padded(hidden, 0))  # [B, m]

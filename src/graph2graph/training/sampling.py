@@ -1,10 +1,11 @@
-"""Which sentences make a batch, and which of their states are encoded.
+"""Which sentences form a batch, and which of their states are encoded.
 
-Everything follows from the seed, the epoch and the sentence's number, never from earlier draws. So a run can be resumed
+Every draw depends only on the seed, the epoch and the sentence's number, not on earlier draws. So a run can be resumed
 anywhere, and processes can share a batch.
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -27,8 +28,8 @@ class Sampler:
     def batches(self, epoch: int) -> list[IntArray]:
         """Sentence numbers of each batch: of similar length, in random order, within the budget of pieces.
 
-        With `batch_sentences` every batch has that many sentences. Then the batches are the same for all sentence models,
-        and models that encode one state a sentence make the same updates as models that encode several.
+        With `batch_sentences` every batch has that many sentences. Then batches are the same for all sentence models,
+        whether they encode one state of a sentence or several.
         """
         rng = np.random.default_rng([self.train.seed, epoch])
         order = rng.permutation(len(self.examples))
@@ -62,13 +63,14 @@ class Sampler:
         """A sentence, perhaps with tags or words hidden, and the steps whose states are encoded."""
         rng = np.random.default_rng([self.train.seed, epoch, number])
         example = self.examples[number]
+        features = example.features
         if rng.random() < self.train.tag_dropout:
-            example = example.without_tags()
+            features = features.without_tags()
         if self.train.word_dropout:
-            hidden: BoolArray = rng.random(example.features.n_words + 1) < self.train.word_dropout
+            hidden: BoolArray = rng.random(features.n_words + 1) < self.train.word_dropout
             hidden[ROOT] = False
-            example = example.masked(hidden, self.mask)
-        return Sample(example, self._steps(example, rng, epoch))
+            features = features.masked(hidden, self.mask)
+        return Sample(replace(example, features=features), self._steps(example, rng, epoch))
 
     def _steps(self, example: Example, rng: np.random.Generator, epoch: int) -> IntArray:
         if self.model.input == "state":
@@ -88,7 +90,7 @@ class Sampler:
 
 
 def chunks(samples: Sequence[Sample], model: ModelConfig, budget: int) -> Iterator[list[Sample]]:
-    """A batch in chunks within a budget of pieces; the steps of one sentence may fall into several."""
+    """Split a batch into chunks within a budget of pieces; the states of one sentence may fall into several chunks."""
     chunk: list[Sample] = []
     left = budget
     for example, steps in samples:
@@ -106,7 +108,7 @@ def chunks(samples: Sequence[Sample], model: ModelConfig, budget: int) -> Iterat
 
 
 def encoded_pieces(features: Features, model: ModelConfig, states: int = 0) -> int:
-    """The number of pieces encoded for a sentence: in training, or with all states (0) in exact decoding."""
+    """The number of pieces encoded for a sentence if this many of its states are encoded; 0: all, as in exact decoding."""
     n_words = features.n_words
     if model.input == "state":
         return min(states or 2 * n_words, 2 * n_words) * (n_words + 3 + model.graph_input)

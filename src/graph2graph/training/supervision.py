@@ -1,8 +1,8 @@
 """Which decisions each encoded state supervises, and with what weight.
 
-An encoded state supervises the decision at its own step and, with less weight, the later ones: their focus words are in it
-already. Its graph lacks the arcs added since (a state model's stack and buffer lack all transitions since), so a decision's
-weight falls with each of these (`StaleWeights`). SentTr has one encoding for all steps, and all decisions have weight 1.
+An encoded state supervises the decision at its own step and, with less weight, the later ones, whose focus words it contains
+too. Its graph lacks the arcs added since; a state model's stack and buffer lack all transitions since. Each of these lowers the
+weight of a decision (`StaleWeights`). SentTr has one encoding for all steps, and all decisions have weight 1.
 """
 
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from graph2graph.arrays import FloatArray, IntArray
-from graph2graph.config import ModelConfig, TrainConfig
+from graph2graph.config import ModelConfig
 from graph2graph.training.examples import Sample
 
 MIN_WEIGHT = 0.01  # decisions with less are left out
@@ -23,31 +23,22 @@ class GraphKind(IntEnum):
     """The graph that a decision is made on."""
 
     EMPTY = 0
-    EXACT = 1  # with all arcs that exist at the decision, as in exact decoding
-    STALE = 2  # without the newest ones
+    EXACT = 1  # has all arcs that exist at the decision, as in exact decoding
+    STALE = 2  # lacks the newest arcs
 
 
 class StaleWeights(NamedTuple):
-    """The weight of a decision is one of these to the power of the arcs that its graph lacks.
-
-    In a state model: of the transitions that the encoded state lacks.
-    """
+    """A decision's weight is one of these to the power of the arcs (in a state model: transitions) that its graph lacks."""
 
     empty: float  # if the graph is empty
     other: float
-
-    @classmethod
-    def of(cls, config: TrainConfig) -> "StaleWeights":
-        """The weights in the settings."""
-        return cls(config.empty_stale_weight, config.stale_weight)
 
 
 OWN_DECISIONS = StaleWeights(0.0, 0.0)  # no stale decisions, as in the paper
 
 
-@dataclass(frozen=True)
-class SupervisedDecisions:
-    """The decisions that a batch supervises, D of them."""
+class SupervisedDecisions(NamedTuple):
+    """The D decisions that a batch supervises, [D] each."""
 
     encoded: IntArray  # the encoded state that each is made on
     sentences: IntArray
@@ -55,21 +46,10 @@ class SupervisedDecisions:
     weights: FloatArray
     kinds: IntArray  # GraphKind
 
-    @classmethod
-    def joined(cls, parts: Sequence["SupervisedDecisions"]) -> "SupervisedDecisions":
-        """All decisions of several."""
-        return cls(
-            encoded=np.concatenate([part.encoded for part in parts]),
-            sentences=np.concatenate([part.sentences for part in parts]),
-            steps=np.concatenate([part.steps for part in parts]),
-            weights=np.concatenate([part.weights for part in parts]),
-            kinds=np.concatenate([part.kinds for part in parts]),
-        )
-
 
 @dataclass(frozen=True)
 class Batch:
-    """Sentences, the states of theirs to encode, and the decisions that these supervise."""
+    """Sentences, their states to encode, and the decisions that these supervise."""
 
     samples: Sequence[Sample]
     decisions: SupervisedDecisions
@@ -87,7 +67,7 @@ def supervise(samples: Sequence[Sample], model: ModelConfig, stale: StaleWeights
     for number, sample in enumerate(samples):
         parts.append(_decisions(sample, number, n_encoded, model, stale))
         n_encoded += len(sample.steps)
-    return Batch(samples, SupervisedDecisions.joined(parts), stale)
+    return Batch(samples, SupervisedDecisions(*map(np.concatenate, zip(*parts, strict=True))), stale)
 
 
 def total_weight(batches: Sequence[Batch]) -> float:
@@ -119,12 +99,13 @@ def _weights(sample: Sample, model: ModelConfig, stale: StaleWeights) -> tuple[F
     if model.input == "sentence" and not model.graph_input:
         shape = (1, example.n_steps)
         return np.ones(shape), np.zeros(shape, dtype=np.int64)
+    n_transitions: IntArray = np.arange(example.n_steps) - steps[:, None]  # from each encoded state to each decision
     if model.input == "state":
-        missing = example.missing_transitions(steps)
+        missing = n_transitions
         # CLS is one vector, for the state's own decision
         base = np.full(len(steps), stale.other if model.output == "tokens" else 0.0)
     else:
         missing = example.missing_arcs(steps)
         base = np.where(example.is_empty_at(steps), stale.empty, stale.other)
     weights: FloatArray = np.power(base[:, None], np.maximum(missing, 0))
-    return np.where(np.arange(example.n_steps) >= steps[:, None], weights, 0.0), missing
+    return np.where(n_transitions >= 0, weights, 0.0), missing
