@@ -1,13 +1,14 @@
 """Checkpoints: written whole or not at all, checked when read, with nothing executable in them.
 
-A checkpoint is one safetensors file. It has the weights and the optimiser's moments as tensors, everything else as JSON in its
-header, and a checksum of the tensors. No random state is saved: it follows from the seed and the step. The last two are kept;
-if the newest cannot be read, the one before it is used, with a warning.
+A checkpoint is one safetensors file: weights and the optimiser's moments as tensors; in its header the progress, as JSON, and a
+checksum. No random state is saved: it follows from the seed and the step. The last two are kept; if the newest cannot be read,
+the one before it is used, with a warning.
 """
 
 import json
 import warnings
 import zlib
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from graph2graph.files import write_bytes
 KEPT = 2
 MOMENTS = ("step", "exp_avg", "exp_avg_sq")  # AdamW's state of a parameter
 _PATTERN = "step-*.safetensors"
+_UNREADABLE = (OSError, SafetensorError, KeyError, ValueError)
 
 
 def save(
@@ -35,7 +37,7 @@ def save(
             tensors[f"optimiser.{key}.{names[id(parameter)]}"] = value
     tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
     header = {"progress": json.dumps(progress), "checksum": _checksum(tensors)}
-    for left_over in directory.glob("*.part"):  # of a process that was killed while it wrote
+    for left_over in directory.glob("*.part"):  # of a process that was killed while writing
         left_over.unlink(missing_ok=True)
     path = directory / f"step-{step:09}.safetensors"
     try:
@@ -48,7 +50,7 @@ def save(
 
 def load(directory: Path) -> tuple[dict[str, Tensor], dict[str, Any]] | None:
     """Tensors and progress of the newest checkpoint that can be read, or None if there is none."""
-    for path in _newest_first(directory):
+    for path in sorted(directory.glob(_PATTERN), reverse=True):
         try:
             with safe_open(path, framework="pt") as file:
                 header = file.metadata() or {}
@@ -56,43 +58,30 @@ def load(directory: Path) -> tuple[dict[str, Tensor], dict[str, Any]] | None:
             if header.get("checksum") != _checksum(tensors):
                 raise SafetensorError("checksum does not match")
             return tensors, json.loads(header["progress"])
-        except (OSError, SafetensorError, KeyError, ValueError) as error:
+        except _UNREADABLE as error:
             reason = getattr(error, "strerror", None) or str(error)
             warnings.warn(f"{path}: not a whole checkpoint ({reason}); using the one before", stacklevel=2)
     return None
 
 
 def progress_of(directory: Path) -> dict[str, Any] | None:
-    """The progress in the newest checkpoint that has one; its tensors are not read."""
-    for path in _newest_first(directory):
-        try:
-            with safe_open(path, framework="np") as file:
-                progress: dict[str, Any] = json.loads((file.metadata() or {})["progress"])
-                return progress
-        except (OSError, SafetensorError, KeyError, ValueError):
-            continue
+    """The progress in the newest readable checkpoint, or None; tensors are not read."""
+    for path in sorted(directory.glob(_PATTERN), reverse=True):
+        with suppress(*_UNREADABLE), safe_open(path, framework="np") as file:
+            progress: dict[str, Any] = json.loads((file.metadata() or {})["progress"])
+            return progress
     return None
 
 
 def restore(tensors: dict[str, Tensor], model: nn.Module, optimiser: torch.optim.Optimizer) -> None:
     """Put weights and moments back."""
     prefix = "model."
-    model.load_state_dict(
-        {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
-    )
+    model.load_state_dict({key.removeprefix(prefix): tensors[key] for key in tensors if key.startswith(prefix)})
     for name, parameter in model.named_parameters():
         saved = {key: tensors.get(f"optimiser.{key}.{name}") for key in MOMENTS}
-        state = {
-            key: value if key == "step" else value.to(parameter.device)
-            for key, value in saved.items()
-            if value is not None
-        }
+        state = {key: value.to(parameter.device) for key, value in saved.items() if value is not None}
         if state:
             optimiser.state[parameter] = state
-
-
-def _newest_first(directory: Path) -> list[Path]:
-    return sorted(directory.glob(_PATTERN), reverse=True)
 
 
 def _checksum(tensors: dict[str, Tensor]) -> str:
