@@ -45,7 +45,7 @@ def serve(
         from graph2graph.server.run import listen
         from graph2graph.server.run import serve as run
     except ModuleNotFoundError as error:
-        if error.name not in ("fastapi", "uvicorn", "starlette"):
+        if error.name not in ("fastapi", "prometheus_client", "python_multipart", "starlette", "uvicorn"):
             raise
         raise DataError(f"{error.name} is not installed; pip install 'graph2graph[serve]'") from error
     import torch

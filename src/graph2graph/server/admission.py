@@ -73,8 +73,8 @@ class Admission:
         finally:
             self.n_active -= is_parsing
             label = path if path in PARSING + OTHERS else "/page" if path.startswith("/page/") else "other"
-            self.service.metrics.requests.add(1, label, str(response.status))
-            self.service.metrics.seconds.observe(time.perf_counter() - begin, label)
+            self.service.metrics.requests.labels(label, str(response.status)).inc()
+            self.service.metrics.seconds.labels(label).observe(time.perf_counter() - begin)
 
     async def _answer(self, scope: Scope, receive: Receive, response: Response, *, is_parsing: bool) -> None:
         """Have the app answer within the time limit."""

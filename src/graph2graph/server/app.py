@@ -6,12 +6,13 @@ from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse, PlainTextResponse, Response
+from fastapi.responses import JSONResponse, Response
+from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 from starlette.exceptions import HTTPException
 
 from graph2graph import __version__
 from graph2graph.errors import DataError
-from graph2graph.server import json_api, metrics, pages, udpipe_api
+from graph2graph.server import json_api, pages, udpipe_api
 from graph2graph.server.limits import RequestRefused
 from graph2graph.server.service import Service
 
@@ -50,8 +51,8 @@ def _add_status(app: FastAPI, service: Service) -> None:
         return JSONResponse(content, status_code=503 if service.is_stopping else 200)
 
     @app.get("/metrics", tags=["State"], summary="Counters for Prometheus")
-    async def counters() -> PlainTextResponse:
-        return PlainTextResponse(service.metrics.text(), media_type=metrics.CONTENT_TYPE)
+    async def counters() -> Response:
+        return Response(service.metrics.text(), media_type=CONTENT_TYPE_PLAIN_0_0_4)
 
     @app.get("/docs", include_in_schema=False)
     async def docs() -> Response:

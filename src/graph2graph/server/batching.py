@@ -146,8 +146,8 @@ class Batcher:
         n_words = sum(len(sentence) for _, sentences in batch for sentence in sentences)
         self.last_seconds = seconds
         self.words_per_second += SMOOTHING * (n_words / max(seconds, 1e-6) - self.words_per_second)
-        self.metrics.sentences.add(n_sentences)
-        self.metrics.words.add(n_words)
+        self.metrics.sentences.inc(n_sentences)
+        self.metrics.words.inc(n_words)
         self.metrics.batch_seconds.observe(seconds)
         self.metrics.batch_requests.observe(len(batch))
         self.metrics.batch_sentences.observe(n_sentences)

@@ -1,9 +1,12 @@
 """The fields that UDPipe's clients send: in the address, in a URL-encoded body, or in a multipart form (curl -F)."""
 
 from collections.abc import Iterator
-from email.message import Message
-from email.parser import BytesHeaderParser
+from io import BytesIO
+from typing import cast
 from urllib.parse import parse_qsl
+
+from python_multipart.exceptions import FormParserError
+from python_multipart.multipart import Field, File, FormParser, parse_options_header
 
 from graph2graph.server.limits import RequestRefused
 
@@ -11,21 +14,19 @@ URL_ENCODED, MULTIPART = "application/x-www-form-urlencoded", "multipart/form-da
 MAX_FIELDS = 100
 
 
-def fields(query: bytes, content_type: str | None, body: bytes) -> dict[str, str]:
+def fields(query: bytes, content_type: str, body: bytes) -> dict[str, str]:
     """The fields of a request. The body overrides the address, and a later field an earlier one of the same name."""
     found = dict(_url_encoded(query, "the address"))
-    header = Message()
-    header["content-type"] = content_type or ""
-    kind = header.get_content_type() if content_type else None
-    if kind == URL_ENCODED:
+    kind, options = parse_options_header(content_type)
+    if kind == URL_ENCODED.encode():
         found |= _url_encoded(body, "the body")
-    elif kind == MULTIPART:
-        boundary = header.get_boundary()
-        if not boundary:
+    elif kind == MULTIPART.encode():
+        if b"boundary" not in options:
             raise RequestRefused(400, "the multipart form has no boundary in its Content-Type")
-        found |= _multipart(body, boundary.encode("utf-8", "surrogateescape"))
+        found |= _multipart(body, options[b"boundary"])
     elif body:
-        raise RequestRefused(415, f"expected a form, {URL_ENCODED} or {MULTIPART}, found {kind or 'no Content-Type'}")
+        given = ascii(kind.decode("latin-1"))[1:-1] or "no Content-Type"
+        raise RequestRefused(415, f"expected a form, {URL_ENCODED} or {MULTIPART}, found {given}")
     return found
 
 
@@ -40,19 +41,28 @@ def _url_encoded(data: bytes, source: str) -> list[tuple[str, str]]:
 
 
 def _multipart(body: bytes, boundary: bytes) -> Iterator[tuple[str, str]]:
-    """The parts of a form, each between two boundaries: headers, a blank line, and the value."""
-    _, *parts = (b"\r\n" + body).split(b"\r\n--" + boundary)
-    if not parts or not parts[-1].startswith(b"--"):
+    """The names and values of the parts of a form; files are read in memory, like all values."""
+    parts: list[Field | File] = []
+
+    def add(part: Field | File) -> None:
+        if len(parts) == MAX_FIELDS:
+            raise RequestRefused(400, f"more than {MAX_FIELDS} fields in the body")
+        parts.append(part)
+
+    ends: list[bool] = []
+    try:
+        settings = {"MAX_MEMORY_FILE_SIZE": len(body)}
+        form = FormParser(MULTIPART, add, add, lambda: ends.append(True), boundary, config=settings)
+        form.write(body)
+    except FormParserError as error:
+        raise RequestRefused(400, f"the multipart form is malformed: {error}") from error
+    if not ends:
         raise RequestRefused(400, "the multipart form is cut off or has no parts: its last boundary is missing")
-    if len(parts) > MAX_FIELDS:
-        raise RequestRefused(400, f"more than {MAX_FIELDS} fields in the body")
-    for part in parts[:-1]:
-        head, blank, value = part.partition(b"\r\n\r\n")
-        name = BytesHeaderParser().parsebytes(head.lstrip(b"\r\n")).get_param("name", header="content-disposition")
-        if not blank or not isinstance(name, str):
-            raise RequestRefused(400, "a part of the multipart form has no name")
+    for part in parts:
+        name = (part.field_name or b"").decode(errors="replace")
+        value = part.value if isinstance(part, Field) else cast(BytesIO, part.file_object).getvalue()
         try:
-            yield name, value.decode()
+            yield name, (value or b"").decode()
         except UnicodeDecodeError as error:
-            problem = f"invalid UTF-8: byte 0x{value[error.start]:02x} at position {error.start + 1}"
+            problem = f"invalid UTF-8: byte 0x{error.object[error.start]:02x} at position {error.start + 1}"
             raise RequestRefused(400, f"{ascii(name)[1:-1]}: {problem}") from error

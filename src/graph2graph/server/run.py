@@ -1,5 +1,6 @@
 """Start the server, and stop it without losing requests."""
 
+import logging
 import socket
 from types import FrameType
 
@@ -49,6 +50,7 @@ def serve(models: ServedModels, listener: socket.socket, limits: Limits, *, acce
     """Answer requests until SIGINT or SIGTERM."""
     service = Service(models, limits)
     admission = Admission(create_app(service), service)
+    logging.getLogger("python_multipart").setLevel(logging.CRITICAL)  # clients are told about their malformed forms
     config = uvicorn.Config(
         admission,
         log_level="info" if access_log else "warning",

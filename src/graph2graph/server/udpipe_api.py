@@ -98,8 +98,12 @@ def router(service: Service) -> APIRouter:
     @routes.get("/process", openapi_extra={"parameters": _parameters()}, summary=summary)
     @routes.post("/process", openapi_extra={"requestBody": _body()}, summary=summary)
     async def process(http_request: Request) -> JSONResponse:
-        query, content_type = http_request.scope["query_string"], http_request.headers.get("content-type")
-        request = ProcessRequest.of(fields(query, content_type, await http_request.body()), service.models)
+        sent = (
+            http_request.scope["query_string"],
+            http_request.headers.get("content-type", ""),
+            await http_request.body(),
+        )
+        request = ProcessRequest.of(await service.run(lambda: fields(*sent), sum(map(len, sent))), service.models)
         n_characters, uses_udpipe = len(request.data.content), request.uses_udpipe
         plan = request.plan()
         prepared = await service.read(
