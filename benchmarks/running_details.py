@@ -106,8 +106,8 @@ def caption(sample: list[Sentence], encoder: Path | None, threads: int) -> str:
     weights = encoder.name if encoder else "random weights"
     return (
         f"Six layers of 768 ({weights}), {len(sample)} sentences of {mean_length:.1f} words on average, threads on this CPU: "
-        f"{threads}, fp32. The paper's seconds are for half a sentence: it counts two transitions to a sentence. Training is "
-        "the paper's, with every state of a sentence. Made by `python benchmarks/running_details.py --write`."
+        f"{threads}, fp32. The paper's seconds are for half a sentence, since it counts two transitions for a sentence. "
+        "Training is the paper's, with every state of a sentence. Made by `python benchmarks/running_details.py --write`."
     )
 
 

@@ -74,5 +74,7 @@ def test_averages_are_over_the_rows_that_all_sections_have(clone: Path) -> None:
     assert first.count("x_bank") == 1
     assert "_bank" not in second  # only the first section names the treebanks
     assert "| +20.0 % | +78.3 % |" in second
-    assert "The other is sent." in second  # rows of the same title are told apart by their section, in one note
+    assert (
+        "The other row is that of sent." in second
+    )  # rows of the same title are told apart by their section, in one note
     assert "against" not in text

@@ -138,9 +138,9 @@ HEADER = [
 ]
 LEGEND = (
     "LAS: the difference in points. p: approximate randomisation over sentences, two-sided. The verdict is that of dev and "
-    f"test together (`both`): with p = {LEVEL} or more a difference is not significant. Bootstrap: the share of draws of "
-    "sentences from both in which the first row is not better. Seeds are paired, and their differences added up for each "
-    "sentence, so these numbers do not tell how much a score varies from seed to seed. Made by `g2g reproduce claims`."
+    f"test together (`both`); with p = {LEVEL} or more a difference is not significant. Bootstrap: the share of draws of "
+    "sentences from dev and test in which the first row is not better. Differences are summed over the seeds that both rows "
+    "have, so these numbers do not show how much a score varies from seed to seed. Made by `g2g reproduce claims`."
 )
 
 

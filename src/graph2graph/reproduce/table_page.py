@@ -19,8 +19,8 @@ PUNCTUATION = {
     "ptb": "Punctuation is left out by its Penn tag.",
 }
 RER = (
-    "RER: relative error reduction in LAS on dev, (LAS − LAS of the other) / (100 − LAS of the other), ours over the seeds "
-    "that both rows have."
+    "RER: relative error reduction in LAS on dev, (LAS − LAS of the other row) / (100 − LAS of the other row); ours uses the "
+    "seeds that both rows have."
 )
 
 
@@ -103,7 +103,7 @@ def _comparisons(section: Sequence[Line], lines: Mapping[str, Line]) -> tuple[di
     if not any(others):
         return {}, ""
     if len(set(others)) == 1:
-        note = f"The other is {others[0]}."
+        note = f"The other row is that of {others[0]}."
     else:
         columns["against"] = others
     for whose in ("here", "paper"):
@@ -135,9 +135,7 @@ def _seeds(lines: Mapping[str, Line]) -> str:
             for seed, result in line.results.items()
         )
         rows.append([line.row.title, cell, _minutes(line)])
-    note = (
-        "The seeds of a row may have run on different machines, so that more or fewer epochs fitted into the minutes."
-    )
+    note = "Seeds may have run on machines of different speed, so that more or fewer epochs fitted into the time."
     return Table("seeds", "Each seed", ["", "seed: LAS on dev (epochs)", "core min"], rows, note).markdown()
 
 
