@@ -121,8 +121,8 @@ def page(rows: dict[tuple[str, str], dict[str, Any]], floors: dict[str, float]) 
 # Every variant on small treebanks
 
 Does every variant learn to parse in a few minutes? `python experiments/slices.py` trains each on the first {N_TRAIN} sentences
-of {LENGTHS[0]} to {LENGTHS[-1]} words of UD English-EWT and UD Turkish-IMST, on one core, and scores it on {N_DEV} such sentences
-of dev (UAS / LAS, seed 1). The floor attaches every word to its left neighbour with the most frequent label.
+of {LENGTHS[0]} to {LENGTHS[-1]} words of UD English-EWT and UD Turkish-IMST, on one core, and scores it on {N_DEV} such
+sentences of dev (UAS / LAS, seed 1). The floor attaches every word to its left neighbour with the most frequent label.
 
 {markdown.table(["model", *SETTINGS], table)}
 Models from scratch have {SCRATCH["layers"]} layers × {SCRATCH["width"]}. A step has {BATCH:,} pieces, or {CLS_BATCH}

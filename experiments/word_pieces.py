@@ -82,8 +82,8 @@ def table(rows: list[dict[str, Any]]) -> Table:
         lines.append([*cells, f"{gains[1] - gains[0]:+.1f} ({interval})"])
     note = (
         f"Does reading all pieces of a word help? LAS on dev of the models of [the UD table](ud.md), {STATE} / {SENT}, on "
-        f"words of one piece and on words of several, of which {STATE} reads only the first. The latter are also rarer words. In "
-        "brackets: the 95 % interval of a bootstrap over sentences. Made by `python experiments/word_pieces.py`."
+        f"words of one piece and on words of several, of which {STATE} reads only the first. The latter are also rarer words. "
+        "In brackets: the 95 % interval of a bootstrap over sentences. Made by `python experiments/word_pieces.py`."
     )
     return Table("word-pieces", "Words of several pieces", header, lines, note)
 
