@@ -1,7 +1,7 @@
-"""A tree's transitions one by one: the state, and what the encoder reads in it.
+"""The gold transitions of a tree: each state, and what the encoder reads in it, as plain data.
 
-This is the paper's Figure 4 (Appendix C, "Hey There ."), its Figure 1 for the rows of the encoder and its Figure 2 for the
-dependents that composition reads, as plain data. The parser need not be trained.
+Figure 4 of the paper (Appendix C, "Hey There .") shows all of it, Figure 1 the rows that the encoder reads, and Figure 2 the
+dependents that composition reads. The parser can be untrained.
 """
 
 from typing import NamedTuple, TypedDict
@@ -50,13 +50,13 @@ class WalkStep(TypedDict):
     buffer: list[int]  # the front is first
     deleted: list[int]  # in the order of the sentence
     latest: list[Attachment]  # the most recent arc of each head, which composition reads (Eq. 12)
-    rows: list[InputRow]  # one, but for a sentence longer than the encoder
+    rows: list[InputRow]  # one, or several if the sentence is longer than the encoder
     action: str
     adds: Attachment | None
 
 
 def walk_through(parser: Parser, sentence: Sentence, *, swap: oracle.Swap = "eager") -> list[WalkStep]:
-    """The states before each gold transition of a sentence that has a tree."""
+    """The gold transitions of a sentence with a tree, each with the state before it."""
     features, states = parser.featurizer(sentence), States([len(sentence)])
     latest: dict[int, Attachment] = {}
     steps: list[WalkStep] = []

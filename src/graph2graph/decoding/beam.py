@@ -32,7 +32,7 @@ class Hypothesis(NamedTuple):
     heads: IntArray  # of nodes 0..n
     labels: IntArray
     score: float  # the log probability of the actions and labels that built it
-    share: float  # of its probability in that of all trees found for the sentence
+    share: float  # its share of the probability of all trees found for the sentence
 
 
 class _Beam(NamedTuple):

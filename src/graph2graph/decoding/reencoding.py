@@ -7,7 +7,8 @@
 | StateTr and its relatives | at every transition | at every transition |
 
 Exact decoding never uses a stale encoding. With a threshold (`reencode`), a stale encoding is used while the best action has
-at least that probability, and replaced when it has not; at 0 each sentence is encoded once and the model never sees an arc.
+at least this probability; below it, the sentence is encoded again. At 0 each sentence is encoded once and the model never sees
+an arc.
 
 Sentences advance independently. Those that need an encoding wait until enough of them do, so that they share one batch.
 
@@ -31,7 +32,7 @@ from graph2graph.models.parser_model import Encodings, ParserModel
 from graph2graph.models.step_state import StepState
 from graph2graph.transition.states import States, arcs_of
 
-ENOUGH = 1024  # waiting pieces that fill a batch, so they are encoded although other sentences can still advance
+ENOUGH = 1024  # waiting pieces that fill a batch: they are encoded even if other sentences can still advance
 CHUNK_PIECES = 256  # pieces that make a batch large enough to be efficient
 MIN_LENGTH_RATIO = 0.75  # of the shortest to the longest sentence in a batch that is large enough
 
@@ -101,7 +102,7 @@ class StateReencoder:
 
 
 class SentenceReencoder:
-    """Keeps the encoding of each sentence until an arc makes it stale, and longer if there is a threshold."""
+    """Keeps the encoding of each sentence until an arc makes it stale, or longer with a threshold."""
 
     def __init__(self, model: ParserModel, features: Sequence[Features], states: States, decode: DecodeConfig) -> None:
         self.model, self.features, self.states, self.decode = model, features, states, decode

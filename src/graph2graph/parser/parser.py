@@ -30,6 +30,7 @@ from graph2graph.parser.windows import DecodeBatch, Windows
 from graph2graph.treebank.sentence import Sentence
 
 BATCHES_TOGETHER = 4  # batches of a sentence model that are decoded together
+TRAINING_SETTINGS = {"dropout", "attention_dropout"}  # of an encoder; they do not come from a pretrained one
 
 T = TypeVar("T")
 
@@ -38,8 +39,8 @@ class Candidate(NamedTuple):
     """One of the trees found for a sentence."""
 
     sentence: Sentence
-    score: float  # the log probability of the actions and labels that made it
-    share: float  # of its probability in that of all trees found
+    score: float  # the log probability of the actions and labels that built it
+    share: float  # its share of the probability of all trees found
 
 
 class Parser:
@@ -53,12 +54,8 @@ class Parser:
 
     def __init__(self, config: Config, vocabulary: Vocabulary, pieces: Pieces, model: ParserModel) -> None:
         self.config, self.vocabulary, self.pieces, self.model = config, vocabulary, pieces, model.eval()
-        self.featurizer = Featurizer(
-            pieces,
-            vocabulary.tags,
-            tag_column=TAG_COLUMNS[config.data.tags],
-            max_positions=config.model.encoder.max_positions,
-        )
+        tag_column, max_positions = TAG_COLUMNS[config.data.tags], config.model.encoder.max_positions
+        self.featurizer = Featurizer(pieces, vocabulary.tags, tag_column=tag_column, max_positions=max_positions)
         self._windows = Windows()
 
     @classmethod
@@ -79,7 +76,7 @@ class Parser:
             pieces = Pieces.read(encoder, max_pieces=config.data.max_pieces)
             found = pretrained.read_config(encoder)
             layers = wanted.layers if "layers" in wanted.model_fields_set else min(wanted.layers, found.layers)
-            base = found.model_copy(update=_training_settings(wanted) | {"layers": layers})
+            base = found.model_copy(update=wanted.model_dump(include=TRAINING_SETTINGS) | {"layers": layers})
         config = _with_encoder(config, base, vocabulary)
         loaded = None if encoder is None else pretrained.load(encoder, config.model.encoder)
         model = _new_model(Settings(config, vocabulary, pieces), loaded)
@@ -92,7 +89,8 @@ class Parser:
 
         Weights that the other parser lacks, or has in another shape, are newly initialised.
         """
-        base = other.config.model.encoder.model_copy(update=_training_settings(config.model.encoder))
+        training = config.model.encoder.model_dump(include=TRAINING_SETTINGS)
+        base = other.config.model.encoder.model_copy(update=training)
         config = _with_encoder(config, base, other.vocabulary)
         model = _new_model(Settings(config, other.vocabulary, other.pieces))
         weights = model.state_dict()
@@ -208,11 +206,6 @@ class Parser:
         if model.input == "sentence":
             return features.is_long
         return state_length(features.n_words, graph=model.graph_input) > model.encoder.max_positions
-
-
-def _training_settings(encoder: EncoderConfig) -> dict[str, float]:
-    """The encoder settings that concern training; they do not come from a pretrained encoder."""
-    return {name: getattr(encoder, name) for name in ("dropout", "attention_dropout")}
 
 
 def _with_encoder(config: Config, base: EncoderConfig, vocabulary: Vocabulary) -> Config:
