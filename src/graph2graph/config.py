@@ -8,11 +8,21 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from graph2graph.errors import DataError
 
 
-class _Frozen(BaseModel):
+class FrozenModel(BaseModel):
+    """A group of settings; unknown keys are errors."""
+
     model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="strings")
 
+    @classmethod
+    def parse(cls, values: dict[str, Any], source: str) -> Self:
+        """The settings from plain values; an error names the key. `source` is the file or option they come from."""
+        try:
+            return cls.model_validate(values)
+        except ValidationError as error:
+            raise DataError(f"{source}: {problem(error)}") from error
 
-class EncoderConfig(_Frozen):
+
+class EncoderConfig(FrozenModel):
     """The shape of a BERT-family encoder; the defaults are the paper's."""
 
     vocab_size: int = Field(30522, ge=1)
@@ -42,7 +52,7 @@ class EncoderConfig(_Frozen):
         return self.embedding_width or self.width
 
 
-class ModelConfig(_Frozen):
+class ModelConfig(FrozenModel):
     """The parts of a parser and their sizes; the defaults are the paper's."""
 
     input: Literal["state", "sentence"] = "sentence"
@@ -64,7 +74,7 @@ class ModelConfig(_Frozen):
     encoder: EncoderConfig = EncoderConfig()
 
 
-class DataConfig(_Frozen):
+class DataConfig(FrozenModel):
     """How a treebank is read."""
 
     tags: Literal["upos", "xpos", "none"] = "upos"
@@ -72,7 +82,7 @@ class DataConfig(_Frozen):
     max_pieces: int = Field(32, ge=1)  # of a word; the rest is cut off
 
 
-class TrainConfig(_Frozen):
+class TrainConfig(FrozenModel):
     """How a model is trained; the defaults suit a small pretrained encoder."""
 
     epochs: int = Field(10, ge=1)  # ignored if there is a time limit
@@ -116,7 +126,7 @@ class TrainConfig(_Frozen):
     tensorboard: bool = False
 
 
-class DecodeConfig(_Frozen):
+class DecodeConfig(FrozenModel):
     """How a model decodes unless the user chooses otherwise."""
 
     batch_tokens: int = Field(4096, ge=1)  # pieces encoded at once, padding included
@@ -126,21 +136,13 @@ class DecodeConfig(_Frozen):
     predicted_tags: bool = True  # in raw text, the parser sees the tags of the text model
 
 
-class Config(_Frozen):
+class Config(FrozenModel):
     """All settings of a model."""
 
     data: DataConfig = DataConfig()
     model: ModelConfig = ModelConfig()
     train: TrainConfig = TrainConfig()
     decode: DecodeConfig = DecodeConfig()
-
-    @classmethod
-    def parse(cls, values: dict[str, Any], source: str) -> Self:
-        """The settings from plain values; an error names the key. `source` is the file or option they come from."""
-        try:
-            return cls.model_validate(values)
-        except ValidationError as error:
-            raise DataError(f"{source}: {problem(error)}") from error
 
 
 def problem(error: ValidationError) -> str:

@@ -12,11 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from pydantic import ValidationError
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
-from graph2graph.config import EncoderConfig, problem
+from graph2graph.config import EncoderConfig
 from graph2graph.encoder.encoder import GraphEncoder
 from graph2graph.errors import DataError
 from graph2graph.files import read_json
@@ -132,10 +131,7 @@ def read_config(directory: Path) -> EncoderConfig:
         values["embedding_width"] = theirs.get("embedding_size", 128)
     if kind == "mpnet":
         values["position_buckets"] = theirs.get("relative_attention_num_buckets", 32)
-    try:
-        return EncoderConfig(**values)
-    except ValidationError as error:
-        raise DataError(f"{path}: {problem(error)}") from error
+    return EncoderConfig.parse(values, str(path))
 
 
 def load(directory: Path, config: EncoderConfig) -> GraphEncoder:

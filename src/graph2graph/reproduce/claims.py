@@ -16,16 +16,17 @@ import numpy as np
 from graph2graph.analysis import significance
 from graph2graph.analysis.significance import LEVEL, Counts
 from graph2graph.analysis.tables import Table
+from graph2graph.config import FrozenModel
 from graph2graph.files import read_toml
 from graph2graph.reproduce.paths import Paths
 from graph2graph.reproduce.plans import Plans, titles
 from graph2graph.reproduce.results import SPLITS, row_results, words_right
-from graph2graph.reproduce.rows import FileModel, ProfileName, validated
+from graph2graph.reproduce.rows import ProfileName
 
 Results = Mapping[int, dict[str, Any]]  # of a row, by seed
 
 
-class Comparison(FileModel):
+class Comparison(FrozenModel):
     """Two rows, each TABLE/ROW."""
 
     better: str  # according to the paper
@@ -33,7 +34,7 @@ class Comparison(FileModel):
     only: ProfileName | None = None
 
 
-class Claim(FileModel):
+class Claim(FrozenModel):
     """A claim of the paper."""
 
     text: str
@@ -41,7 +42,7 @@ class Claim(FileModel):
     comparisons: list[Comparison]
 
 
-class Claims(FileModel):
+class Claims(FrozenModel):
     """The content of experiments/claims.toml."""
 
     about: str = ""
@@ -51,38 +52,28 @@ class Claims(FileModel):
 def read_claims(experiments: Path) -> Claims:
     """The claims to be tested."""
     path = experiments / "claims.toml"
-    return validated(read_toml(path), Claims, path)
+    return Claims.parse(read_toml(path), str(path))
 
 
 def comparisons(
     claims: Claims, paths: Paths, profile: ProfileName, *, minutes: float | None = None
 ) -> list[dict[str, Any]]:
     """All comparisons of a profile with their outcomes."""
-    plans: dict[str, Plans] = {}
-
-    def plans_and_row(place: str) -> tuple[Plans, str]:
-        table, row = place.split("/", 1)
-        if table not in plans:
-            plans[table] = Plans.read(paths.experiments, table, profile, minutes=minutes)
-        return plans[table], row
-
-    found = []
-    for claim in claims.claims:
-        for comparison in claim.comparisons:
-            if comparison.only in (None, profile):
-                sides = [plans_and_row(place) for place in (comparison.better, comparison.worse)]
-                found.append({"claim": claim.text} | _outcome(comparison, sides, paths))
-    return found
+    chosen = [(one, claim) for claim in claims.claims for one in claim.comparisons if one.only in (None, profile)]
+    tables = {place.split("/")[0] for one, _ in chosen for place in (one.better, one.worse)}
+    plans = {name: Plans.read(paths.experiments, name, profile, minutes=minutes) for name in tables}
+    return [{"claim": claim.text} | _outcome(one, plans, paths) for one, claim in chosen]
 
 
-def _outcome(comparison: Comparison, sides: list[tuple[Plans, str]], paths: Paths) -> dict[str, Any]:
-    better, worse = (plans.rows[row] for plans, row in sides)
-    results = [row_results(plans, paths, row) for plans, row in sides]
+def _outcome(comparison: Comparison, plans: Mapping[str, Plans], paths: Paths) -> dict[str, Any]:
+    places = [place.split("/", 1) for place in (comparison.better, comparison.worse)]
+    better, worse = (plans[table].rows[row] for table, row in places)
+    results = [row_results(plans[table], paths, row) for table, row in places]
     return {
         "better": comparison.better,
         "worse": comparison.worse,
         "titles": list(titles(better, worse)),
-        "table": sides[0][0].table.title,
+        "table": plans[places[0][0]].table.title,
     } | _test(*results)
 
 
@@ -124,7 +115,7 @@ def verdict(points: float, p_value: float) -> str:
     return "holds" if points > 0 else "does not hold"
 
 
-HEADER = [
+COLUMNS = (
     "better in the paper",
     "than",
     "LAS dev",
@@ -135,7 +126,7 @@ HEADER = [
     "bootstrap",
     "seeds",
     "here",
-]
+)
 LEGEND = (
     "LAS: the difference in points. p: approximate randomisation over sentences, two-sided. The verdict is that of dev and "
     f"test together (`both`); with p = {LEVEL} or more a difference is not significant. Bootstrap: the share of draws of "
@@ -147,7 +138,7 @@ LEGEND = (
 def claims_page(claims: Claims, rows: list[dict[str, Any]]) -> str:
     """The tested claims as Markdown."""
     tables = (
-        Table("claims", claim.text, HEADER, [_cells(row) for row in rows if row["claim"] == claim.text], claim.note)
+        Table("claims", claim.text, COLUMNS, [_cells(row) for row in rows if row["claim"] == claim.text], claim.note)
         for claim in claims.claims
     )
     parts = ["# The paper's claims", claims.about, *(table.markdown() for table in tables), LEGEND]

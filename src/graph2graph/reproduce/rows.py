@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal, TypeVar, get_args
+from typing import Any, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
+from pydantic import model_validator
 
-from graph2graph.config import problem
+from graph2graph.config import FrozenModel
 from graph2graph.errors import DataError
 from graph2graph.files import read_toml
 from graph2graph.scoring import Punct
@@ -16,13 +16,7 @@ Settings = dict[str, Any]  # nested, as in the config
 FILE = "rows.toml"
 
 
-class FileModel(BaseModel):
-    """A part of a TOML file; unknown keys are errors."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Figures(FileModel):
+class Figures(FrozenModel):
     """Published scores on one split; a pair in the file, [UAS, LAS]."""
 
     uas: float | None = None
@@ -34,14 +28,14 @@ class Figures(FileModel):
         return dict(zip(("uas", "las"), value, strict=True)) if isinstance(value, list) else value
 
 
-class Published(FileModel):
+class Published(FrozenModel):
     """The paper's figures for a row."""
 
     dev: Figures = Figures()
     test: Figures = Figures()
 
 
-class Change(FileModel):
+class Change(FrozenModel):
     """The changes of a row in one profile."""
 
     encoder: str | None = None
@@ -52,7 +46,7 @@ class Change(FileModel):
     settings: Settings = {}
 
 
-class TableRow(FileModel):
+class TableRow(FrozenModel):
     """A row of a table."""
 
     title: str
@@ -70,7 +64,7 @@ class TableRow(FileModel):
     published: Published = Published()
 
 
-class Profile(FileModel):
+class Profile(FrozenModel):
     """The settings and data that the runs of a table share."""
 
     about: str
@@ -86,14 +80,14 @@ class Profile(FileModel):
     seconds: dict[str, float] = {}  # for half a sentence in training, by variant: the paper's running details
 
 
-class TreebankFacts(FileModel):
+class TreebankFacts(FrozenModel):
     """Facts about a treebank."""
 
     sentences: int = 0  # in the paper's training set
     note: str = ""  # how the files here differ from the paper's
 
 
-class PaperTable(FileModel):
+class PaperTable(FrozenModel):
     """A table of the paper. A file groups rows in `sections`, or lists them under `rows` if there is only one group."""
 
     title: str
@@ -129,7 +123,7 @@ def read_table(experiments: Path, name: str) -> PaperTable:
         raise DataError(f"no table {name!r}; there are {', '.join(table_names(experiments)) or 'none'}, and claims")
     values = read_toml(path)
     profiles = {profile: _profile(experiments, values, profile) for profile in get_args(ProfileName)}
-    return validated(values | profiles, PaperTable, path)
+    return PaperTable.parse(values | profiles, str(path))
 
 
 def _profile(experiments: Path, values: Mapping[str, Any], profile: str) -> Settings:
@@ -153,14 +147,3 @@ def merged(*parts: Mapping[str, Any]) -> Settings:
             below = whole.get(key)
             whole[key] = merged(below if isinstance(below, dict) else {}, value) if is_group else value
     return whole
-
-
-ModelType = TypeVar("ModelType", bound=BaseModel)
-
-
-def validated(values: Mapping[str, Any], model: type[ModelType], path: Path) -> ModelType:
-    """The content of a file as a model, or one line with the key that is wrong."""
-    try:
-        return model.model_validate(values)
-    except ValidationError as error:
-        raise DataError(f"{path}: {problem(error)}") from error
