@@ -1,6 +1,5 @@
 """Results of runs: scores of both splits, settings and environment, and the number of right words in each sentence."""
 
-import json
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -112,7 +111,7 @@ def row_results(plans: Plans, paths: Paths, row: str) -> dict[int, dict[str, Any
     found = {}
     for path in paths.result(plans.name, plans.label, row).parent.glob(f"{row}-*.json"):
         seed = path.stem.removeprefix(f"{row}-")
-        if seed.isdigit() and has_same_plan(result := read_json(path), plans.run(row, int(seed))):
+        if seed.isdigit() and (result := read_json(path)).get("plan") == plans.run(row, int(seed)).plan:
             found[int(seed)] = result
     return dict(sorted(found.items()))
 
@@ -120,13 +119,3 @@ def row_results(plans: Plans, paths: Paths, row: str) -> dict[int, dict[str, Any
 def words_right(result: Mapping[str, Any], split: str) -> Counts:
     """The number of right words in each sentence."""
     return np.array(result["right_words"][split].split(), dtype=np.int64)
-
-
-def has_same_plan(result: Mapping[str, Any], run: PlannedRun) -> bool:
-    """Whether a result was made as its row is planned now."""
-    return bool(result.get("plan") == as_json(run.plan))
-
-
-def as_json(value: Any) -> Any:
-    """A value as it comes back from a JSON file."""
-    return json.loads(json.dumps(value))

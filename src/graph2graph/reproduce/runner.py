@@ -19,7 +19,7 @@ from graph2graph.files import read_json, write_json
 from graph2graph.reproduce.jobs import Failure, Job, run_jobs
 from graph2graph.reproduce.paths import Paths
 from graph2graph.reproduce.plans import PlannedRun
-from graph2graph.reproduce.results import SPLITS, RunStart, as_json, collect, read_start
+from graph2graph.reproduce.results import SPLITS, RunStart, collect, read_start
 from graph2graph.reproduce.trainings import Training, train
 from graph2graph.scoring import Punct
 from graph2graph.treebank import conllu
@@ -72,15 +72,15 @@ def _job(run: PlannedRun, paths: Paths, scorers: list[Punct], workers: int, note
 
 def _start(run: PlannedRun, paths: Paths, workers: int) -> RunStart:
     """The start of a run: the recorded one, or a new one that is recorded."""
-    directory, plan = paths.run(run), as_json(run.plan)
+    directory = paths.run(run)
     start = read_start(directory)
     if start is None:
         threads = max(1, (os.cpu_count() or 1) // workers)
         limit = None if run.minutes is None else 60 * run.minutes * workers  # a worker has its share of the machine
         command = training_of(run, paths, limit).command(paths.published)
-        start = RunStart(plan, threads, limit, paths.commit(), command)
+        start = RunStart(run.plan, threads, limit, paths.commit(), command)
         write_json(directory / "begun.json", asdict(start))
-    elif start.plan != plan:
+    elif start.plan != run.plan:
         raise DataError(f"started with other settings than the row has now; remove {directory} to run it anew")
     return start
 

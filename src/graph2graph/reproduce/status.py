@@ -6,7 +6,7 @@ from typing import Literal
 from graph2graph.files import read_json
 from graph2graph.reproduce.paths import Paths
 from graph2graph.reproduce.plans import PlannedRun, Plans
-from graph2graph.reproduce.results import has_same_plan, read_start
+from graph2graph.reproduce.results import read_start
 from graph2graph.reproduce.runner import is_locked
 
 Kind = Literal["done", "outdated", "part done", "missing", "cannot run"]
@@ -35,11 +35,10 @@ def status(run: PlannedRun, plans: Plans, paths: Paths) -> Status:
     path, directory = paths.result(run.table, run.profile, run.name), paths.run(run)
     if path.exists():
         result = read_json(path)
-        if has_same_plan(result, run):
+        if result.get("plan") == run.plan:
             return Status("done", f"in {result['seconds'] * result['threads'] / 60:.0f} core minutes")
         return Status("outdated", f"the row has changed since; to run it anew remove {paths.published(path)}")
-    lacking = paths.lacking(run) or ("no GPU" if run.gpu and not _has_gpu() else None)
-    if lacking is not None:
+    if lacking := paths.lacking(run):
         return Status("cannot run", lacking, expected_minutes(run, plans))
     if read_start(directory) is None:
         return Status("missing", minutes=expected_minutes(run, plans))
@@ -66,9 +65,3 @@ def _trained_share(run: PlannedRun, paths: Paths) -> float:
 
     progress = progress_of(directory / "checkpoints")
     return 0.0 if progress is None else float(progress["step"] / progress["plan"]["n_steps"])
-
-
-def _has_gpu() -> bool:
-    import torch
-
-    return torch.cuda.is_available()

@@ -1,16 +1,18 @@
 """The page of a table: our figures beside the paper's as Markdown, and a picture of the relative error reductions."""
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import compress
 from statistics import mean
+from typing import Any, NamedTuple
 
 from graph2graph.analysis import figures
+from graph2graph.analysis.error_analysis import rer
 from graph2graph.analysis.tables import Table
-from graph2graph.reproduce.lines import Line, gains, lines_of, reduction
 from graph2graph.reproduce.paths import Paths
 from graph2graph.reproduce.plans import Plans, titles
-from graph2graph.reproduce.results import SPLITS
-from graph2graph.reproduce.rows import Figures
+from graph2graph.reproduce.results import SPLITS, row_results
+from graph2graph.reproduce.rows import Figures, TableRow
 
 NBSP = "\u00a0"  # keeps the figures of a cell on one line
 PUNCTUATION = {
@@ -22,6 +24,61 @@ RER = (
     "RER: relative error reduction in LAS on dev, (LAS − LAS of the other row) / (100 − LAS of the other row); ours uses the "
     "seeds that both rows have."
 )
+
+
+@dataclass(frozen=True)
+class Line:
+    """A row with its results."""
+
+    name: str
+    row: TableRow
+    against: str | None  # in the profile that was run
+    results: Mapping[int, dict[str, Any]]  # by seed
+
+    def ours(self, split: str, seeds: Collection[int] | None = None) -> Figures:
+        """The mean of our scores over these seeds, by default over all; empty if there are none."""
+        chosen = [result[split] for seed, result in self.results.items() if seeds is None or seed in seeds]
+        return _mean([Figures(uas=scores["uas"], las=scores["las"]) for scores in chosen])
+
+    def theirs(self, split: str) -> Figures:
+        """The published scores."""
+        return self.row.published.dev if split == "dev" else self.row.published.test
+
+
+class Gain(NamedTuple):
+    """The relative error reduction of a row against another, in LAS on dev."""
+
+    row: TableRow
+    other: TableRow
+    ours: float
+    theirs: float
+
+
+def lines_of(plans: Plans, paths: Paths) -> dict[str, Line]:
+    """The rows of a table with their results."""
+    return {
+        name: Line(name, row, plans.against(name), row_results(plans, paths, name)) for name, row in plans.rows.items()
+    }
+
+
+def reduction(line: Line, lines: Mapping[str, Line], *, ours: bool) -> float | None:
+    """The relative error reduction in LAS on dev, as in the paper's text; ours over the seeds that both rows have."""
+    other = lines.get((line.against if ours else line.row.against) or "")
+    if other is None:
+        return None
+    seeds = line.results.keys() & other.results.keys()
+    score, reference = (one.ours("dev", seeds).las if ours else one.theirs("dev").las for one in (line, other))
+    return None if score is None or reference is None else rer(score, reference)
+
+
+def gains(lines: Mapping[str, Line]) -> list[Gain]:
+    """The reductions that both we and the paper have."""
+    found = []
+    for line in lines.values():
+        ours, theirs = (reduction(line, lines, ours=whose) for whose in (True, False))
+        if line.against and ours is not None and theirs is not None:
+            found.append(Gain(line.row, lines[line.against].row, ours, theirs))
+    return found
 
 
 def page(plans: Plans, paths: Paths) -> str:
@@ -65,50 +122,37 @@ def _introduction(plans: Plans, lines: Mapping[str, Line]) -> list[str]:
 
 
 def _sections(plans: Plans, lines: Mapping[str, Line]) -> list[str]:
-    """The sections of the table; the first names the treebanks."""
     sections: dict[str, list[Line]] = {}
     for line in lines.values():
         sections.setdefault(line.row.section, []).append(line)
-    treebanks = [_treebanks(plans)] + [{}] * (len(sections) - 1)
-    return [
-        _section(title, section, lines, plans, names)
-        for (title, section), names in zip(sections.items(), treebanks, strict=True)
-    ]
+    treebanks = _treebanks(plans)
+    return [_section(title, section, lines, plans, treebanks) for title, section in sections.items()]
 
 
 def _section(
     title: str, section: Sequence[Line], lines: Mapping[str, Line], plans: Plans, treebanks: Mapping[str, str]
 ) -> str:
+    """A section of the table, without the columns that would be empty."""
+    others = [_other(line, lines) for line in section]
+    has_one_other = len(set(others)) == 1
     columns = {"": [line.row.title for line in section]}
     for split in SPLITS:
         columns[f"{split}, here"] = [_figures(line.ours(split)) for line in section]
         columns[f"{split}, paper"] = [_figures(line.theirs(split)) for line in section]
-    comparisons, note = _comparisons(section, lines)
-    columns |= comparisons
+    if not has_one_other:
+        columns["against"] = others
+    for whose in ("here", "paper"):
+        columns[f"RER {whose}"] = [_percent(reduction(line, lines, ours=whose == "here")) for line in section]
     if not _has_several_seeds(lines):
         columns["core min / epochs"] = [_length(line) for line in section]
-    if treebanks:
-        columns["treebank"] = [treebanks.get(line.name, "") for line in section]
+    columns["treebank"] = [treebanks.get(line.name, "") for line in section]
     rows = [list(row) for row in zip(*columns.values(), strict=True)]
     if plans.table.average:
         rows.append(_average(section, _in_all_sections(lines), len(columns)))
     is_filled = [n == 0 or any(row[n] not in ("", "–") for row in rows) for n in range(len(columns))]
     header, *rows = (list(compress(row, is_filled)) for row in (columns, *rows))
+    note = f"The other row is that of {others[0]}." if has_one_other and others[0] else ""
     return Table(plans.name, title or "Scores", header, rows, note).markdown()
-
-
-def _comparisons(section: Sequence[Line], lines: Mapping[str, Line]) -> tuple[dict[str, list[str]], str]:
-    """The columns that compare rows, and a note that names the other row if it is the same for all."""
-    others, note, columns = [_other(line, lines) for line in section], "", {}
-    if not any(others):
-        return {}, ""
-    if len(set(others)) == 1:
-        note = f"The other row is that of {others[0]}."
-    else:
-        columns["against"] = others
-    for whose in ("here", "paper"):
-        columns[f"RER {whose}"] = [_percent(reduction(line, lines, ours=whose == "here")) for line in section]
-    return columns, note
 
 
 def _other(line: Line, lines: Mapping[str, Line]) -> str:
@@ -150,13 +194,14 @@ def _length(line: Line) -> str:
 
 
 def _treebanks(plans: Plans) -> dict[str, str]:
-    """The treebank of each row and how it differs from the paper's; empty if all rows have the same."""
+    """The treebank of each row of the first section, and how it differs from the paper's; empty if all rows have the same."""
     names = {run.row: run.treebank for run in plans.runs()}
     if len(set(names.values())) == 1:
         return {}
+    first = next(iter(plans.rows.values())).section
     facts = plans.table.treebanks if plans.profile_name == "cpu" else {}
-    notes = {name: facts[name].note for name in names.values() if name in facts}
-    return {row: f"{name}: {notes[name]}" if notes.get(name) else name for row, name in names.items()}
+    notes = {name: f": {treebank.note}" for name, treebank in facts.items() if treebank.note}
+    return {row: name + notes.get(name, "") for row, name in names.items() if plans.rows[row].section == first}
 
 
 def _in_all_sections(lines: Mapping[str, Line]) -> set[str]:
@@ -173,8 +218,8 @@ def _average(section: Sequence[Line], wanted: Collection[str], width: int) -> li
     chosen = [line for line in section if line.row.title in wanted]
     cells = [f"average of the {len(chosen)} that all models have" if chosen else "average"]
     for split in SPLITS:
-        for scores in ([line.ours(split) for line in chosen], [line.theirs(split) for line in chosen]):
-            cells.append(_figures(_mean(scores)))
+        cells.append(_figures(_mean([line.ours(split) for line in chosen])))
+        cells.append(_figures(_mean([line.theirs(split) for line in chosen])))
     return cells + [""] * (width - len(cells))
 
 
