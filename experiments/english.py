@@ -20,6 +20,7 @@ import json
 import os
 import shutil
 import sys
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,7 @@ from graph2graph.decoding.options import EXACT, ParseOptions, TagSource
 from graph2graph.files import read_json, write_json, write_text
 from graph2graph.parser.parser import Parser
 from graph2graph.reproduce.jobs import results_of
-from graph2graph.reproduce.paths import Paths, write_sentences
+from graph2graph.reproduce.paths import Paths
 from graph2graph.reproduce.rows import Settings, merged
 from graph2graph.reproduce.trainings import Training, training_job
 from graph2graph.text import udpipe as text
@@ -66,7 +67,8 @@ Trees = dict[tuple[str, str], list[Sentence]]  # by run and kind of tags
 def train(given: argparse.Namespace) -> None:
     """Train each model with each seed, some side by side."""
     if not WATCHED.exists():
-        write_sentences(WATCHED, list(conllu.read(TREEBANK / "dev.conllu"))[::WATCHED_EVERY])
+        RUNS.mkdir(parents=True, exist_ok=True)
+        conllu.write(islice(conllu.read(TREEBANK / "dev.conllu"), 0, None, WATCHED_EVERY), WATCHED)
     trainings = (training(model, seed, given) for seed in given.seeds for model in given.models)
     for job, result in results_of((training_job(one, PATHS) for one in trainings), given.workers):
         print(job.name, f"LAS {result['dev']['las']:.2f}", file=sys.stderr)

@@ -9,6 +9,7 @@ experiments/results/graph-training.json; docs/design/graph-training.md discusses
 
 import argparse
 import sys
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from graph_use import CASES, graph_use
 from graph2graph.files import read_json, write_json
 from graph2graph.parser.parser import Parser
 from graph2graph.reproduce.jobs import Job, results_of
-from graph2graph.reproduce.paths import Paths, write_sentences
+from graph2graph.reproduce.paths import Paths
 from graph2graph.reproduce.rows import Settings, merged
 from graph2graph.reproduce.trainings import Training, flat, train
 from graph2graph.treebank import conllu
@@ -102,8 +103,9 @@ def main() -> None:
         ("dev", "dev", DEV_EVERY),
         ("watched", "dev", WATCHED_EVERY),
     )
+    RUNS.mkdir(parents=True, exist_ok=True)
     for name, split, every in parts:
-        write_sentences(RUNS / f"{name}.conllu", list(conllu.read(TREEBANK / f"{split}.conllu"))[::every])
+        conllu.write(islice(conllu.read(TREEBANK / f"{split}.conllu"), 0, None, every), RUNS / f"{name}.conllu")
     for _, row in results_of((job(name, given) for name in given.names), given.workers):
         las = [[row[tags].get(case, {}).get("las") for case in CASES] for tags in ("tags", "no_tags")]
         print(row["name"], row["epochs"], las, file=sys.stderr)

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from graph2graph import markdown, scoring
 from graph2graph.files import read_json, write_json, write_text
 from graph2graph.reproduce.jobs import Job, results_of
-from graph2graph.reproduce.paths import Paths, write_sentences
+from graph2graph.reproduce.paths import Paths
 from graph2graph.reproduce.rows import Settings
 from graph2graph.reproduce.trainings import Training, training_job
 from graph2graph.treebank import conllu
@@ -69,7 +69,8 @@ def write_slice(treebank: str, split: str, n_sentences: int) -> None:
     """Write the first sentences of middling length."""
     sentences = conllu.read(PATHS.treebanks / treebank / f"{split}.conllu")
     fitting = (sentence for sentence in sentences if len(sentence) in LENGTHS)
-    write_sentences(slice_file(treebank, split), list(islice(fitting, n_sentences)))
+    RUNS.mkdir(parents=True, exist_ok=True)
+    conllu.write(islice(fitting, n_sentences), slice_file(treebank, split))
 
 
 def baseline(treebank: str) -> float:

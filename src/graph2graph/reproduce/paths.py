@@ -2,7 +2,6 @@
 
 import os
 import subprocess
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,7 +9,6 @@ from graph2graph.errors import DataError
 from graph2graph.reproduce.plans import PlannedRun
 from graph2graph.reproduce.rows import table_names
 from graph2graph.treebank import conllu
-from graph2graph.treebank.sentence import Sentence
 
 HELD_OUT = 0.1  # share at the end of a training file that serves as development file where there is none
 
@@ -66,28 +64,33 @@ class Paths:
         return files | {"watched": part if run.dev_sentences else files["dev"]}
 
     def lacking(self, run: PlannedRun) -> str | None:
-        """The file or encoder that a run needs and does not have, if any."""
+        """The file, encoder or GPU that a run needs and does not have, if any."""
         directory = self.treebanks / run.treebank
         for split in ("train", "test"):
             if not (directory / f"{split}.conllu").is_file():
                 return f"no {split} file of {run.treebank}"
-        is_path = run.encoder is not None and run.encoder.startswith((".", "/"))
-        if is_path and not (self.root / str(run.encoder)).is_dir():
-            return f"no {run.encoder} (python experiments/encoders.py {Path(str(run.encoder)).name})"
+        encoder = run.encoder or ""
+        if encoder.startswith((".", "/")) and not (self.root / encoder).is_dir():
+            return f"no {encoder} (python experiments/encoders.py {Path(encoder).name})"
+        if run.gpu:
+            import torch
+
+            return None if torch.cuda.is_available() else "no GPU"
         return None
 
     def prepare(self, run: PlannedRun) -> None:
         """Make the files of a run that its treebank does not have: dev from the end of train, and a part of dev."""
         files, whole = self.files(run), self.treebanks / run.treebank / "train.conllu"
+        files["watched"].parent.mkdir(parents=True, exist_ok=True)
         if files["train"] != whole and not all(files[split].exists() for split in ("train", "dev")):
             sentences = list(conllu.read(whole))
             n_train = len(sentences) - max(1, round(HELD_OUT * len(sentences)))
-            write_sentences(files["train"], sentences[:n_train])
-            write_sentences(files["dev"], sentences[n_train:])
+            conllu.write(sentences[:n_train], files["train"])
+            conllu.write(sentences[n_train:], files["dev"])
         if not files["watched"].exists():
             sentences = list(conllu.read(files["dev"]))
             step = max(len(sentences) / run.dev_sentences, 1)
-            write_sentences(files["watched"], [sentences[int(n * step)] for n in range(int(len(sentences) / step))])
+            conllu.write((sentences[int(n * step)] for n in range(int(len(sentences) / step))), files["watched"])
 
     def published(self, path: Path) -> str:
         """A path without anything of this machine: relative to the clone, or under $G2G_TREEBANKS."""
@@ -109,9 +112,3 @@ class Paths:
         except OSError:
             return ""
         return done.stdout.strip() if done.returncode == 0 else ""
-
-
-def write_sentences(path: Path, sentences: Sequence[Sentence]) -> None:
-    """Write a treebank file, and its directory if there is none."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    conllu.write(sentences, path)

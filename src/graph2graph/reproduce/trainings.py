@@ -56,10 +56,9 @@ class Training:
         return " ".join(word if word.startswith("$") else shlex.quote(word) for word in words)
 
 
-def training_job(training: Training, paths: Paths, *, threads: int = 1) -> Job[dict[str, Any]]:
-    """The job that trains a model or resumes its training; its result is the content of run.json."""
-    arguments = (training, paths.root, training.command(paths.published))
-    return Job(training.output.name, train, arguments, threads=threads)
+def training_job(training: Training, paths: Paths) -> Job[dict[str, Any]]:
+    """The job that calls `train` on one thread."""
+    return Job(training.output.name, train, (training, paths.root, training.command(paths.published)))
 
 
 def train(training: Training, root: Path, command: str) -> dict[str, Any]:
