@@ -4,9 +4,9 @@ import json
 import os
 import shlex
 import sys
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -31,11 +31,6 @@ class Training:
     start: Path | None = None  # a model to continue from, instead of an encoder
     time_limit: float | None = None  # seconds
     license: str = "not stated"
-
-    @property
-    def config(self) -> Config:
-        """The settings, checked."""
-        return Config.parse(VARIANTS[self.variant].complete(self.settings), str(self.output))
 
     def command(self, published: Callable[[Path], str] = str) -> str:
         """The equivalent shell command, with paths as they may be published."""
@@ -68,23 +63,22 @@ def train(training: Training, root: Path, command: str) -> dict[str, Any]:
     from graph2graph.training.request import Request
     from graph2graph.training.run import run
 
-    started = time.monotonic()
+    say = partial(print, file=sys.stderr, flush=True)
     os.chdir(root)
-    _say(command)
+    say(command)
     request = Request(
         train=training.train,
         dev=training.dev,
         output=training.output,
         encoder=training.encoder,
         start=training.start,
-        config=training.config,
+        config=Config.parse(VARIANTS[training.variant].complete(training.settings), str(training.output)),
         time_limit=training.time_limit,
         resume=True,
         license=training.license,
         command=command,
-        started=started,
     )
-    run(request, Processes(), RunReport(_say))
+    run(request, Processes(), RunReport(say))
     found: dict[str, Any] = read_json(training.output / "run.json")
     return found
 
@@ -99,7 +93,3 @@ def flat(settings: Mapping[str, Any], prefix: str = "") -> Settings:
     for key, value in settings.items():
         found |= flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {f"{prefix}{key}": value}
     return found
-
-
-def _say(message: str) -> None:
-    print(message, file=sys.stderr, flush=True)
