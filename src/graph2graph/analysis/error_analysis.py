@@ -155,12 +155,12 @@ def _bin(number: int) -> str:
 
 def _projectivity(heads: Sequence[int]) -> list[str]:
     """Whether each arc is projective: its head is an ancestor of all words between its ends."""
-    return ["projective" if _is_projective(heads, word) else "non-projective" for word in range(1, len(heads) + 1)]
-
-
-def _is_projective(heads: Sequence[int], word: int) -> bool:
-    head = heads[word - 1]
-    return all(head in _ancestors(heads, between) for between in range(min(head, word) + 1, max(head, word)))
+    names = []
+    for word, head in enumerate(heads, 1):
+        between = range(min(head, word) + 1, max(head, word))
+        is_projective = all(head in _ancestors(heads, inner) for inner in between)
+        names.append("projective" if is_projective else "non-projective")
+    return names
 
 
 def _ancestors(heads: Sequence[int], word: int) -> Iterator[int]:

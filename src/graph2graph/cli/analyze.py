@@ -6,7 +6,7 @@ import typer
 
 from graph2graph.cli.printing import print_json
 from graph2graph.errors import DataError
-from graph2graph.scoring import paired
+from graph2graph.scoring.pairing import paired
 from graph2graph.treebank import conllu
 from graph2graph.treebank.sentence import Sentence
 

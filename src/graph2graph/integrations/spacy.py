@@ -16,6 +16,7 @@ import warnings
 import weakref
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 from itertools import chain, islice, pairwise
 from pathlib import Path
 from typing import NamedTuple
@@ -52,15 +53,12 @@ class GraphParser(Pipe):
     def __init__(self, name: str, model: str | os.PathLike[str], options: ParseOptions | None = None) -> None:
         self.name, self.model = name, model
         self.options = options or ParseOptions()
-        self._pipeline: Pipeline | None = None
         self._has_warned = False
 
-    @property
+    @cached_property
     def pipeline(self) -> Pipeline:
         """The parser and its text model; loaded at first use, since spaCy creates components before it reads their files."""
-        if self._pipeline is None:
-            self._pipeline = Pipeline.load(self.model)
-        return self._pipeline
+        return Pipeline.load(self.model)
 
     def __call__(self, doc: Doc) -> Doc:
         """Parse one Doc."""
@@ -139,7 +137,7 @@ class GraphParser(Pipe):
         """Load the model that `to_disk` copied."""
         del exclude
         self.model = Path(path)
-        self._pipeline = Pipeline.load(self.model)
+        self.pipeline = Pipeline.load(self.model)
         return self
 
     def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:

@@ -3,7 +3,6 @@
 Imports treebank and below; no torch.
 """
 
-from graph2graph.scoring.pairing import paired
 from graph2graph.scoring.scores import Punct, Scores, score, score_aligned
 
-__all__ = ["Punct", "Scores", "paired", "score", "score_aligned"]
+__all__ = ["Punct", "Scores", "score", "score_aligned"]

@@ -36,7 +36,6 @@ def paired(
 
 
 def _check_same_words(gold: LocatedSentence, predicted: LocatedSentence, hint: str) -> None:
-    """Raise an error at the first word that differs."""
     forms, others = gold.sentence.forms, predicted.sentence.forms
     if forms == others:
         return

@@ -180,7 +180,7 @@ def score_aligned(
 
 
 def _count_aligned(tally: "_Tally", gold: FileText, predicted: FileText, pairs: list[tuple[int, int]]) -> None:
-    """Count the words that count, the aligned ones whose head and label are right, and the sentences."""
+    """Tally the words and sentences of both files, given the pairs of aligned words."""
     partners = [_UNALIGNED] * len(predicted.words)  # the gold word of each predicted word
     for g, p in pairs:
         partners[p] = g
@@ -274,7 +274,7 @@ def _percent(part: int, whole: int) -> float:
 
 @lru_cache(maxsize=4096)
 def _universal(deprel: str) -> str:
-    """A relation without its subtype."""
+    """The relation without its subtype."""
     return deprel.partition(":")[0]
 
 

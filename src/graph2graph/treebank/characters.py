@@ -28,12 +28,11 @@ def padded(text: str, width: int) -> str:
 
 
 def text_width(text: str, size: float) -> float:
-    """An upper estimate of the text's width in a wide sans-serif font."""
+    """An upper estimate of the text's width in a wide sans-serif font of this size."""
     return size * sum(map(_character_width, text))
 
 
 def _character_width(character: str) -> float:
-    """The width of one character in ems."""
     if character in "ijlI.,:;'|!()[]` ":
         return 0.36
     if character in 'frt-/"':

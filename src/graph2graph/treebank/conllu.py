@@ -55,7 +55,9 @@ def write(sentences: Iterable[Sentence], target: Source) -> int:
 
 def _results(source: Source, check: Check) -> Iterator[Sentence | list[ConlluProblem]]:
     """Each sentence in turn, or the list of its problems."""
-    name, line = _name(source), 1
+    file = source if isinstance(source, (str, os.PathLike)) else getattr(source, "name", None)
+    name = os.fspath(file) if isinstance(file, (str, os.PathLike)) else "<stream>"
+    line = 1
     with files.errors_naming(name):
         try:
             with files.reading(source) as stream:
@@ -83,9 +85,3 @@ def _blocks(stream: Iterable[bytes] | Iterable[str]) -> Iterator[list[Any]]:
         block.append(line)
     if has_content:
         yield block
-
-
-def _name(source: Source) -> str:
-    """What errors call a source."""
-    name = os.fspath(source) if isinstance(source, (str, os.PathLike)) else getattr(source, "name", None)
-    return name if isinstance(name, str) else "<stream>"
