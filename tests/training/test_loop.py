@@ -85,6 +85,31 @@ def test_interrupted_at_any_step_it_ends_bit_for_bit_the_same(tmp_path: Path, mo
     assert lines_without_time(killed) == lines_without_time(whole)
 
 
+def test_killed_between_the_last_step_and_its_scoring(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The last checkpoint is that of the last step; the resumed run scores it."""
+    settings = {"batch_pieces": 60, "epochs": 2, "patience": 0, "checkpoint_steps": 1}
+    whole, killed = tmp_path / "whole", tmp_path / "killed"
+    recorder = Recorder()
+    toy_trainer(tiny_parser("sent", **settings), whole, recorder).run()
+    assert len(recorder.scores) == 2
+    score, n_scored = loop.score, 0
+
+    def scored(*args: Any, **given: Any) -> Any:
+        nonlocal n_scored
+        n_scored += 1
+        if n_scored == 2:
+            raise Killed
+        return score(*args, **given)
+
+    monkeypatch.setattr(loop, "score", scored)
+    with pytest.raises(Killed):
+        toy_trainer(tiny_parser("sent", **settings), killed).run()
+    toy_trainer(tiny_parser("sent", **settings), killed, recorder).run()
+    assert recorder.resumed_at[1] == recorder.plans[0].n_steps
+    assert (killed / "model.safetensors").read_bytes() == (whole / "model.safetensors").read_bytes()
+    assert lines_without_time(killed) == lines_without_time(whole)
+
+
 def test_the_progress_that_15cd585_saved_can_be_read() -> None:
     saved = {"step": 6, "epoch": 1, "batch": 2, "best": 50.0, "best_step": 4, "epochs_since_best": 1}
     progress = Progress.read(saved | {"elapsed": 3.0, "metrics_size": 100, "plan": {}})

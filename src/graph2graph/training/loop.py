@@ -47,6 +47,7 @@ class Progress:
     best: float = -1.0  # LAS
     best_step: int = 0
     epochs_since_best: int = 0
+    scored_step: int = -1  # the step of the last scoring
     pieces: int = 0  # encoded so far
     loss_kinds: list[float] = field(default_factory=lambda: [0.0] * len(GraphKind))  # sums of the losses so far
 
@@ -116,7 +117,8 @@ class Trainer:
         if self.processes.is_first:
             self.report.planned(self.plan, self.progress.step)
         self.session = self.progress.step, self.elapsed
-        while self._has_steps_left():
+        # a resumed run may have no steps left but lack its last scoring
+        while self._has_steps_left() or self.progress.scored_step < self.progress.step:
             self._epoch()
             if self._has_steps_left() and self.progress.epoch % self.plan.eval_epochs:
                 continue
@@ -126,8 +128,6 @@ class Trainer:
         return self._finish() if self.processes.is_first else None
 
     def _finish(self) -> Outcome:
-        if self.progress.best < 0:  # there was no time for a single step
-            self._evaluate()
         if self.scores is None:
             best = Parser.load(self.request.output)
             best.model.to(self.processes.device)
@@ -176,6 +176,7 @@ class Trainer:
 
     def _evaluate(self) -> bool:
         """Score, keep the model if it is the best so far, and return whether patience is exhausted."""
+        self.progress.scored_step = self.progress.step
         if not self.processes.is_first:
             return False
         progress, dev = self.progress, self.dev
