@@ -51,7 +51,9 @@ def migrated(values: Any, source: str) -> Any:
         for old, new in CHANGES[number].renamed.items():
             group, key = _group_of(settings, old)
             if key in group:
-                _set(settings, new, group.pop(key))
+                value = group.pop(key)
+                group, key = _group_of(settings, new, make=True)
+                group[key] = value
     return settings
 
 
@@ -66,18 +68,10 @@ def _format_of(values: dict[str, Any], source: str) -> int:
     return number
 
 
-def _group_of(settings: dict[str, Any], name: str) -> tuple[dict[str, Any], str]:
-    """The group that a setting belongs to, empty if it is missing, and the setting's name in the group."""
+def _group_of(settings: dict[str, Any], name: str, *, make: bool = False) -> tuple[dict[str, Any], str]:
+    """The group that a setting belongs to, and the setting's name in it; a missing group is empty, or made on request."""
     *groups, key = name.split(".")
     for group in groups:
-        found = settings.get(group)
+        found = settings.setdefault(group, {}) if make else settings.get(group)
         settings = found if isinstance(found, dict) else {}
     return settings, key
-
-
-def _set(settings: dict[str, Any], name: str, value: Any) -> None:
-    """Set a setting, and make its groups if they are missing."""
-    *groups, key = name.split(".")
-    for group in groups:
-        settings = settings.setdefault(group, {})
-    settings[key] = value

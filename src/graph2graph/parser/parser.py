@@ -193,19 +193,15 @@ class Parser:
         return self._windows.decode(sentences, featurize, decode_batch, batch_pieces=batch_pieces)
 
     def _features(self, sentence: Sentence, *, sees_tags: bool) -> Features:
-        features = self.featurizer(sentence)
-        if self._is_too_long(features):
+        """The features of a sentence; warn if it is longer than the encoder, which then reads it in parts."""
+        features, model = self.featurizer(sentence), self.config.model
+        limit, is_long = model.encoder.max_positions, features.is_long
+        if model.input == "state":
+            is_long = state_length(features.n_words, graph=model.graph_input) > limit
+        if is_long:
             name = sentence.sent_id or sentence.text[:40]
-            limit = self.config.model.encoder.max_positions
             warnings.warn(f"sentence {name}: longer than the encoder's {limit} positions", stacklevel=3)
         return features if sees_tags else features.without_tags()
-
-    def _is_too_long(self, features: Features) -> bool:
-        """Whether a sentence has more pieces than the encoder has positions, so it is encoded in parts."""
-        model = self.config.model
-        if model.input == "sentence":
-            return features.is_long
-        return state_length(features.n_words, graph=model.graph_input) > model.encoder.max_positions
 
 
 def _with_encoder(config: Config, base: EncoderConfig, vocabulary: Vocabulary) -> Config:
