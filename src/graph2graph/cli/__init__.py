@@ -52,21 +52,7 @@ def _options(
     del version  # handled by its callback
 
 
-COMMANDS = (
-    parse,
-    train,
-    train_text,
-    evaluate,
-    analyze,
-    reproduce,
-    draw,
-    oracle,
-    validate,
-    serve,
-    models,
-    info,
-    download,
-)
+COMMANDS = parse, train, train_text, evaluate, analyze, reproduce, draw, oracle, validate, serve, models, info, download
 for command in COMMANDS:
     app.command(cls=FormatCommand if command in (parse, draw) else None)(command)
 

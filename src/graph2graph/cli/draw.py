@@ -1,8 +1,8 @@
 """`g2g draw`: trees as text or as a picture."""
 
 from collections.abc import Iterator
-from enum import StrEnum
 from pathlib import Path
+from typing import Literal
 
 import typer
 
@@ -14,18 +14,11 @@ from graph2graph.treebank import conllu, drawing
 from graph2graph.treebank.sentence import Sentence
 
 
-class DrawingFormat(StrEnum):
-    """How trees are drawn."""
-
-    TEXT = "text"
-    SVG = "svg"
-
-
 def draw(
     file: Path = typer.Argument(metavar="FILE", help="A CoNLL-U file, plain or gzip; - is standard input."),
     sent_id: str | None = typer.Option(None, "--sent-id", help="Draw only the sentence with this sent_id."),
-    output_format: DrawingFormat = typer.Option(
-        DrawingFormat.TEXT, "--format", "-f", help="Box characters (text), or a picture of one sentence (svg)."
+    output_format: Literal["text", "svg"] = typer.Option(
+        "text", "--format", "-f", help="Box characters (text), or a picture of one sentence (svg)."
     ),
     target: OutputFile = Path("-"),
 ) -> None:
@@ -38,7 +31,7 @@ def draw(
     sentences = _chosen(file, sent_id)
     first = next(sentences)
     with output(target) as stream:
-        if output_format is DrawingFormat.SVG:
+        if output_format == "svg":
             stream.write(drawing.svg(first).encode())
         else:
             stream.write(f"{drawing.text(first)}\n".encode())

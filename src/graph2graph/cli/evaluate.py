@@ -1,6 +1,5 @@
 """`g2g evaluate`: score a parsed file against a gold treebank."""
 
-from enum import StrEnum
 from pathlib import Path
 
 import typer
@@ -13,22 +12,14 @@ from graph2graph.errors import DataError
 from graph2graph.treebank import conllu
 
 
-class PunctChoice(StrEnum):
-    """Treatments of punctuation."""
-
-    INCLUDE = "include"
-    UNICODE = "unicode"
-    PTB = "ptb"
-
-
 def evaluate(
     gold: Path = typer.Argument(
         metavar="GOLD", help="The gold treebank in CoNLL-U, plain or gzip; - is standard input."
     ),
     predicted: Path = typer.Argument(metavar="PRED", help="The parsed file; - is standard input."),
     as_json: bool = typer.Option(False, "--json", help="Print a JSON object, scores in percent."),
-    punct: PunctChoice = typer.Option(
-        PunctChoice.INCLUDE,
+    punct: scoring.Punct = typer.Option(
+        "include",
         help="include: score punctuation, and ignore label subtypes (CoNLL 2018). unicode, ptb: leave out punctuation, by "
         "Unicode class (CoNLL-X) or by Penn tag, and compare whole labels.",
     ),
@@ -48,7 +39,7 @@ def evaluate(
     scores = compare(
         conllu.read(source(gold)),
         conllu.read(source(predicted), check="forest"),
-        punct=punct.value,
+        punct=punct,
         names=(name_of(gold), name_of(predicted)),
     )
     if not scores.sentences:

@@ -4,10 +4,9 @@ import io
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from enum import StrEnum
 from itertools import chain, count, groupby
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, NamedTuple
+from typing import IO, TYPE_CHECKING, Literal, NamedTuple
 
 import typer
 
@@ -23,13 +22,7 @@ if TYPE_CHECKING:
     from graph2graph.parser.pipeline import ParsePlan, Pipeline, Prepared
 
 
-class InputFormat(StrEnum):
-    """Formats of the input."""
-
-    TEXT = "text"
-    HORIZONTAL = "horizontal"
-    VERTICAL = "vertical"
-    CONLLU = "conllu"
+InputFormat = Literal["text", "horizontal", "vertical", "conllu"]
 
 
 class Input(NamedTuple):
@@ -45,15 +38,14 @@ def find_inputs(files: Sequence[Path], text: str | None, given: InputFormat | No
     if text is not None and files:
         raise typer.BadParameter("give files or --text, not both")
     if text is not None:
-        return [Input("--text", io.BytesIO(os.fsencode(text)), given or InputFormat.TEXT)]
+        return [Input("--text", io.BytesIO(os.fsencode(text)), given or "text")]
     if not files:
         raise typer.BadParameter("nothing to parse: give files, - for standard input, or --text")
     return [Input(str(file), source(file), given or _format_of(file)) for file in files]
 
 
 def _format_of(file: Path) -> InputFormat:
-    is_conllu = file.name.lower().removesuffix(".gz").endswith(".conllu")
-    return InputFormat.CONLLU if is_conllu else InputFormat.TEXT
+    return "conllu" if file.name.lower().removesuffix(".gz").endswith(".conllu") else "text"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,7 +62,7 @@ class InputParser:
 
     def parse(self, inputs: Sequence[Input]) -> Iterator[Sentence]:
         """The sentences of all inputs with their trees. Neighbouring inputs with the same plan for tags share batches."""
-        plans = ((self.pipeline.plan(self.options, has_tags=one.format is InputFormat.CONLLU), one) for one in inputs)
+        plans = ((self.pipeline.plan(self.options, has_tags=one.format == "conllu"), one) for one in inputs)
         for options, group in groupby(plans, lambda planned: planned[0].options):
             prepared = chain.from_iterable(self._prepare(given, plan) for plan, given in group)
             if self.nbest == 1:
@@ -81,12 +73,12 @@ class InputParser:
 
     def _prepare(self, given: Input, plan: "ParsePlan") -> "Iterator[Prepared]":
         """The sentences of an input, ready to be parsed."""
-        if given.format is InputFormat.CONLLU:
+        if given.format == "conllu":
             check: Check = "forest" if self.options.keep_arcs else "columns"
             return self.pipeline.prepare(conllu.read(given.source, check=check), plan)
         from graph2graph.text.udpipe import LIMIT, horizontal, vertical
 
-        if given.format is InputFormat.TEXT:
+        if given.format == "text":
             return self.pipeline.prepare_text(
                 read_lines(given.source, given.name, limit=LIMIT),
                 plan,
@@ -94,7 +86,7 @@ class InputParser:
                 ranges=self.ranges,
                 ids=self.ids,
             )
-        read = horizontal if given.format is InputFormat.HORIZONTAL else vertical
+        read = horizontal if given.format == "horizontal" else vertical
         return self.pipeline.prepare(read(read_lines(given.source, given.name)), plan)
 
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from enum import StrEnum
 from pathlib import Path
 
 import typer
@@ -17,13 +16,6 @@ from graph2graph.transition.state import ROOT, Action, arc_of, replay
 from graph2graph.treebank import conllu
 from graph2graph.treebank.checking import located
 from graph2graph.treebank.sentence import Sentence
-
-
-class SwapChoice(StrEnum):
-    """When the oracle swaps."""
-
-    EAGER = "eager"
-    LAZY = "lazy"
 
 
 @dataclass
@@ -43,7 +35,7 @@ def oracle(
     files: list[Path] = typer.Argument(
         metavar="FILE", help="Treebanks in CoNLL-U, plain or gzip; - is standard input."
     ),
-    swap: SwapChoice = typer.Option(SwapChoice.EAGER, help="Swap as early or as late as possible."),
+    swap: static_oracle.Swap = typer.Option("eager", help="Swap as early or as late as possible."),
     as_json: bool = typer.Option(False, "--json", help="Print a JSON list with one object for each file."),
     play: bool = typer.Option(False, "--play", help="Print every transition of every sentence instead of counting."),
 ) -> None:
@@ -77,11 +69,11 @@ def _trees(file: Path) -> Iterator[Sentence]:
         yield one.sentence
 
 
-def _count(file: Path, swap: SwapChoice) -> Counts:
+def _count(file: Path, swap: static_oracle.Swap) -> Counts:
     counts = Counts(str(file))
     for sentence in _trees(file):
         heads = sentence.tree
-        actions = static_oracle.transitions(heads, swap=swap.value)
+        actions = static_oracle.transitions(heads, swap=swap)
         counts.sentences += 1
         counts.words += len(heads)
         counts.nonprojective += Action.SWAP in actions  # only these trees need a swap
@@ -91,11 +83,11 @@ def _count(file: Path, swap: SwapChoice) -> Counts:
     return counts
 
 
-def _play(sentence: Sentence, swap: SwapChoice) -> None:
+def _play(sentence: Sentence, swap: static_oracle.Swap) -> None:
     """Print the states of one sentence, each with the action taken in it."""
     words = ["ROOT", *sentence.forms]
     table = Table("step", "stack", "buffer", "action", "new arc", title=Text(sentence.text), show_lines=False)
-    actions = static_oracle.transitions(sentence.tree, swap=swap.value)
+    actions = static_oracle.transitions(sentence.tree, swap=swap)
     for step, (state, action) in enumerate(replay(len(sentence), actions), 1):
         head, dependent = arc_of(action, state.focus) or (ROOT, ROOT)
         label = sentence.deprels[dependent - 1] if dependent else ""

@@ -4,9 +4,8 @@ import json
 import os
 import warnings
 from collections.abc import Iterable
-from enum import StrEnum
 from pathlib import Path
-from typing import IO
+from typing import IO, Literal
 
 import typer
 
@@ -20,21 +19,7 @@ from graph2graph.parser import catalogue
 from graph2graph.treebank import drawing
 from graph2graph.treebank.sentence import Sentence
 
-
-class TreeFormat(StrEnum):
-    """Formats of the trees."""
-
-    CONLLU = "conllu"
-    JSON = "json"
-    TREE = "tree"
-    SVG = "svg"
-
-
-class PrecisionChoice(StrEnum):
-    """Number formats of the encoder."""
-
-    FP32 = "fp32"
-    INT8 = "int8"
+TreeFormat = Literal["conllu", "json", "tree", "svg"]
 
 
 def parse(
@@ -51,7 +36,7 @@ def parse(
         help="Format of the input: raw text; words, one sentence (horizontal) or one word (vertical) a line; or CoNLL-U. "
         "Default: conllu for files named .conllu or .conllu.gz, text for all others.",
     ),
-    output_format: TreeFormat = typer.Option(TreeFormat.CONLLU, "--format", "-f", help="Format of the trees."),
+    output_format: TreeFormat = typer.Option("conllu", "--format", "-f", help="Format of the trees."),
     target: OutputFile = Path("-"),
     tags: TagSource = typer.Option(
         None,
@@ -76,8 +61,8 @@ def parse(
     probabilities: bool = typer.Option(
         False, "--probabilities", help="Write the probability of each arc (ArcP) and of its label (LabelP) to MISC."
     ),
-    precision: PrecisionChoice = typer.Option(
-        PrecisionChoice.FP32,
+    precision: Literal["fp32", "int8"] = typer.Option(
+        "fp32",
         help="Number format of the encoder: int8 is faster on a CPU and up to 0.1 LAS less accurate.",
     ),
     batch_tokens: int = typer.Option(None, min=1, help="Word pieces encoded at once; does not change the trees."),
@@ -123,12 +108,12 @@ def parse(
     if threads is not None:
         torch.set_num_threads(threads)
     parser = InputParser(
-        pipeline=Pipeline.load(model, precision=precision.value),
+        pipeline=Pipeline.load(model, precision=precision),
         options=options,
         workers=workers,
         nbest=nbest,
         presegmented=presegmented,
-        ranges=ranges or output_format is TreeFormat.JSON,
+        ranges=ranges or output_format == "json",
     )
     with warnings.catch_warnings(), output(target) as stream:
         warnings.simplefilter("always", UserWarning)
@@ -142,11 +127,11 @@ def _write(sentences: Iterable[Sentence], tree_format: TreeFormat, stream: IO[by
     from graph2graph.treebank.document import as_json
 
     for index, sentence in enumerate(sentences):
-        if tree_format is TreeFormat.CONLLU:
+        if tree_format == "conllu":
             text = "".join(sentence.lines)
-        elif tree_format is TreeFormat.JSON:
+        elif tree_format == "json":
             text = json.dumps(as_json(sentence), ensure_ascii=False) + "\n"
-        elif tree_format is TreeFormat.TREE:
+        elif tree_format == "tree":
             text = ("\n" if index else "") + drawing.text(sentence) + "\n"
         else:
             if index:

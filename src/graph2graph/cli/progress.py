@@ -8,7 +8,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from graph2graph.cli.inputs import Input, InputFormat
+from graph2graph.cli.inputs import Input
 from graph2graph.treebank.sentence import Sentence
 
 INTERVAL = 0.2  # seconds between updates
@@ -19,7 +19,7 @@ def with_progress(sentences: Iterable[Sentence], inputs: Sequence[Input]) -> Ite
     if not sys.stderr.isatty():
         yield from sentences
         return
-    is_conllu = all(given.format is InputFormat.CONLLU for given in inputs)
+    is_conllu = all(given.format == "conllu" for given in inputs)
     columns = BarColumn(), TextColumn("{task.description}"), TimeElapsedColumn(), TimeRemainingColumn(compact=True)
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task("parsing", total=_n_bytes(inputs))

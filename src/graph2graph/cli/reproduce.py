@@ -1,7 +1,5 @@
 """`g2g reproduce`: run a table of the paper anew."""
 
-import json
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,8 +7,10 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from graph2graph.cli.printing import print_json, print_table
 from graph2graph.errors import DataError
 from graph2graph.files import write_json, write_text
+from graph2graph.reproduce.rows import ProfileName
 
 if TYPE_CHECKING:
     from graph2graph.reproduce.paths import Paths
@@ -18,17 +18,10 @@ if TYPE_CHECKING:
     from graph2graph.reproduce.status import Status
 
 
-class ProfileChoice(StrEnum):
-    """The two ways to run a table."""
-
-    CPU = "cpu"
-    PAPER = "paper"
-
-
 def reproduce(
     name: str = typer.Argument(metavar="TABLE", help="A directory of experiments/ (wsj, ud, …), or claims."),
-    profile: ProfileChoice = typer.Option(
-        ProfileChoice.CPU,
+    profile: ProfileName = typer.Option(
+        "cpu",
         help="What a small machine can train, or the paper's own settings, which need a GPU and its data.",
     ),
     dry_run: bool = typer.Option(
@@ -67,14 +60,14 @@ def reproduce(
     if name == "claims":
         _claims(paths, profile, minutes, as_json=as_json, write=not dry_run)
         return
-    plans = Plans.read(paths.experiments, name, profile.value, minutes=minutes)
+    plans = Plans.read(paths.experiments, name, profile, minutes=minutes)
     runs = plans.runs(None if rows is None else rows.split(","), None if seeds is None else _numbers(seeds))
     failed = [] if dry_run else _run(runs, plans, paths, workers)
     statuses = _statuses(runs, plans, paths)
     if as_json:
         found = [_as_json(run, status, plans) for run, status in statuses]
         found += [{"table": plans.name, "row": row, "same_as": plans.rows[row].same_as} for row in plans.shared]
-        typer.echo(json.dumps(found, indent=1, ensure_ascii=False))
+        print_json(found)
     else:
         _show(statuses, plans)
     if failed:
@@ -158,7 +151,7 @@ def _show(statuses: "list[tuple[PlannedRun, Status]]", plans: "Plans") -> None:
     n_done = sum(status.kind == "done" for _, status in statuses)
     rest = _expected([status for _, status in statuses if status.is_to_be_run])
     table.caption = f"{n_done} of {len(statuses)} runs done; the rest: {rest or 'nothing'}"
-    Console(width=None if Console().is_terminal else 160).print(table)
+    print_table(table)
 
 
 def _expected(statuses: "list[Status]") -> str:
@@ -169,15 +162,18 @@ def _expected(statuses: "list[Status]") -> str:
     return "unknown" if any(status.is_to_be_run for status in statuses) else ""
 
 
-def _claims(paths: "Paths", profile: ProfileChoice, minutes: float | None, *, as_json: bool, write: bool) -> None:
+def _claims(paths: "Paths", profile: ProfileName, minutes: float | None, *, as_json: bool, write: bool) -> None:
     """Test the claims with the results there are."""
     from graph2graph.reproduce.claims import claims_page, comparisons, read_claims
 
     claims = read_claims(paths.experiments)
-    rows = comparisons(claims, paths, profile.value, minutes=minutes)
-    label = profile.value if minutes is None else f"{profile.value}-{minutes:g}m"
+    rows = comparisons(claims, paths, profile, minutes=minutes)
+    label = profile if minutes is None else f"{profile}-{minutes:g}m"
     text = claims_page(claims, rows)
     if write:
         write_json(paths.result("claims", label, "claims"), rows, indent=1)
         write_text(paths.page("claims", label), text)
-    typer.echo(json.dumps(rows, indent=1, ensure_ascii=False) if as_json else text, nl=False)
+    if as_json:
+        print_json(rows)
+    else:
+        typer.echo(text, nl=False)
