@@ -1,6 +1,6 @@
 """`g2g draw`: trees as text or as a picture."""
 
-from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Literal
 
@@ -11,7 +11,6 @@ from graph2graph.cli.printing import report
 from graph2graph.cli.streams import name_of, source
 from graph2graph.errors import DataError
 from graph2graph.treebank import conllu, drawing
-from graph2graph.treebank.sentence import Sentence
 
 
 def draw(
@@ -28,8 +27,12 @@ def draw(
 
     Example: g2g draw train.conllu --sent-id weblog-1 -f svg -o tree.svg
     """
-    sentences = _chosen(file, sent_id)
-    first = next(sentences)
+    sentences = conllu.read(source(file), check="forest")
+    if sent_id is not None:
+        sentences = islice((sentence for sentence in sentences if sentence.sent_id == sent_id), 1)
+    first = next(sentences, None)
+    if first is None:
+        raise DataError(f"{name_of(file)}: no sentence{'' if sent_id is None else f' with sent_id {sent_id!r}'}")
     with output(target) as stream:
         if output_format == "svg":
             stream.write(drawing.svg(first).encode())
@@ -39,16 +42,3 @@ def draw(
                 stream.write(f"\n{drawing.text(sentence)}\n".encode())
     if next(sentences, None) is not None:
         report(f"{file} has more sentences; the first is drawn, choose another with --sent-id")
-
-
-def _chosen(file: Path, sent_id: str | None) -> Iterator[Sentence]:
-    """All sentences, or only the first one with the sent_id; it is an error if there is none."""
-    found = False
-    for sentence in conllu.read(source(file), check="forest"):
-        if sent_id is None or sentence.sent_id == sent_id:
-            found = True
-            yield sentence
-            if sent_id is not None:
-                return
-    if not found:
-        raise DataError(f"{name_of(file)}: no sentence" + (f" with sent_id {sent_id!r}" if sent_id is not None else ""))

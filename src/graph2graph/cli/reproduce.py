@@ -10,11 +10,11 @@ from rich.table import Table
 from graph2graph.cli.printing import print_json, print_table
 from graph2graph.errors import DataError
 from graph2graph.files import write_json, write_text
+from graph2graph.reproduce.paths import Paths
+from graph2graph.reproduce.plans import PlannedRun, Plans
 from graph2graph.reproduce.rows import ProfileName
 
 if TYPE_CHECKING:
-    from graph2graph.reproduce.paths import Paths
-    from graph2graph.reproduce.plans import PlannedRun, Plans
     from graph2graph.reproduce.status import Status
 
 
@@ -53,9 +53,6 @@ def reproduce(
 
     g2g reproduce claims
     """
-    from graph2graph.reproduce.paths import Paths
-    from graph2graph.reproduce.plans import Plans
-
     paths = Paths.find(treebanks)
     if name == "claims":
         _claims(paths, profile, minutes, as_json=as_json, write=not dry_run)
@@ -81,13 +78,13 @@ def _numbers(text: str) -> list[int]:
         raise typer.BadParameter(f"--seeds {text}: expected numbers, as in 1,2") from error
 
 
-def _statuses(runs: "list[PlannedRun]", plans: "Plans", paths: "Paths") -> "list[tuple[PlannedRun, Status]]":
+def _statuses(runs: list[PlannedRun], plans: Plans, paths: Paths) -> "list[tuple[PlannedRun, Status]]":
     from graph2graph.reproduce.status import status
 
     return [(run, status(run, plans, paths)) for run in runs]
 
 
-def _run(runs: "list[PlannedRun]", plans: "Plans", paths: "Paths", workers: int) -> list[str]:
+def _run(runs: list[PlannedRun], plans: Plans, paths: Paths, workers: int) -> list[str]:
     """Run what can be run; write the page after each run, and once in any case."""
     from graph2graph.reproduce.runner import run_all
     from graph2graph.reproduce.table_page import page, picture
@@ -118,7 +115,7 @@ def _run(runs: "list[PlannedRun]", plans: "Plans", paths: "Paths", workers: int)
     return failed
 
 
-def _as_json(run: "PlannedRun", status: "Status", plans: "Plans") -> dict[str, Any]:
+def _as_json(run: PlannedRun, status: "Status", plans: Plans) -> dict[str, Any]:
     return {
         "table": run.table,
         "profile": run.profile,
@@ -135,16 +132,15 @@ def _as_json(run: "PlannedRun", status: "Status", plans: "Plans") -> dict[str, A
     }
 
 
-def _show(statuses: "list[tuple[PlannedRun, Status]]", plans: "Plans") -> None:
+def _show(statuses: "list[tuple[PlannedRun, Status]]", plans: Plans) -> None:
     """Print all rows in the table's order, also those that other tables run."""
     table = Table("row", "title", "seed", "state", "budget", "expected", title=f"{plans.table.title} ({plans.label})")
-    by_row: dict[str, list[tuple[PlannedRun, Status]]] = {}
-    for run, status in statuses:
-        by_row.setdefault(run.row, []).append((run, status))
     for name, row in plans.rows.items():
         if row.same_as:
             table.add_row(name, row.title, "", f"is {row.same_as}", "", "")
-        for run, status in by_row.get(name, []):
+        for run, status in statuses:
+            if run.row != name:
+                continue
             epochs = f"{run.config.train.epochs} epochs"
             budget = epochs if run.minutes is None else f"{run.minutes:g} min"
             table.add_row(name, run.title, str(run.seed), str(status), budget, _expected([status]))
@@ -162,7 +158,7 @@ def _expected(statuses: "list[Status]") -> str:
     return "unknown" if any(status.is_to_be_run for status in statuses) else ""
 
 
-def _claims(paths: "Paths", profile: ProfileName, minutes: float | None, *, as_json: bool, write: bool) -> None:
+def _claims(paths: Paths, profile: ProfileName, minutes: float | None, *, as_json: bool, write: bool) -> None:
     """Test the claims with the results there are."""
     from graph2graph.reproduce.claims import claims_page, comparisons, read_claims
 

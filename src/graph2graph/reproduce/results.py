@@ -39,24 +39,21 @@ def read_start(directory: Path) -> RunStart | None:
         return None
     values = dict(read_json(path))
     if "train" in values:  # until November 2026 the file held the arguments of g2g train
-        values["time_limit"] = _time_limit(values.pop("train"))
-        values["command"] = values.pop("shown")
+        arguments, values["command"] = values.pop("train"), values.pop("shown")
+        limit = arguments[arguments.index("--time-limit") + 1] if "--time-limit" in arguments else None
+        values["time_limit"] = None if limit is None else float(limit.removesuffix("s"))
     try:
         return RunStart(**values)
     except TypeError as error:
         raise DataError(f"{path}: not a file of g2g reproduce; remove the directory to run it anew") from error
 
 
-def _time_limit(arguments: list[str]) -> float | None:
-    if "--time-limit" not in arguments:
-        return None
-    return float(arguments[arguments.index("--time-limit") + 1].removesuffix("s"))
-
-
 def collect(
     run: PlannedRun, start: RunStart, paths: Paths, scorers: list[Punct], parse_seconds: Mapping[str, float]
 ) -> dict[str, Any]:
     """The result of a run that is trained and has parsed both splits."""
+    import torch
+
     directory = paths.run(run)
     state = read_json(directory / "run.json")
     names = {"table": run.table, "profile": run.profile, "row": run.row, "title": run.title, "seed": run.seed}
@@ -71,7 +68,9 @@ def collect(
         "precision": run.config.train.precision,
         "commit": start.commit,
         "command": f"OMP_NUM_THREADS={start.threads} {start.command}",
-        **_environment(),
+        "finished": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()),
+        "versions": {"graph2graph": __version__} | {name: version(name) for name in ("torch", "tokenizers", "numpy")},
+        "instructions": torch.backends.cpu.get_cpu_capability(),  # the speed of training depends on them
         "plan": run.plan,
         "config": read_json(directory / "config.json"),
         "right_words": right_words,
@@ -90,17 +89,6 @@ def _scores(run: PlannedRun, paths: Paths, scorers: list[Punct]) -> tuple[dict[s
         right[split] = " ".join(map(str, correct_words(gold, parsed, punct=scorers[0])[0]))
     others = {punct: by_scorer[punct] for punct in scorers[1:]}
     return by_scorer[scorers[0]] | {"punctuation": scorers[0], "other_scorers": others}, right
-
-
-def _environment() -> dict[str, Any]:
-    """Time, versions and CPU instructions, on which the amount of training within a time limit depends."""
-    import torch
-
-    return {
-        "finished": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()),
-        "versions": {"graph2graph": __version__} | {name: version(name) for name in ("torch", "tokenizers", "numpy")},
-        "instructions": torch.backends.cpu.get_cpu_capability(),
-    }
 
 
 def row_results(plans: Plans, paths: Paths, row: str) -> dict[int, dict[str, Any]]:
