@@ -14,7 +14,7 @@ def test_names_are_those_promised() -> None:
     metrics = ServerMetrics()
     batcher = Batcher(Limits(), metrics)
     batcher.stop()
-    metrics.watch("g2g_requests_held", "Requests that are worked on or wait.", lambda: 3)
+    metrics.watch("g2g_requests_held", "Requests in progress or waiting.", lambda: 3)
     metrics.requests.labels("/parse", "200").inc()
     metrics.seconds.labels("/parse").observe(0.3)
     metrics.words.inc(7)

@@ -54,7 +54,7 @@ def test_servers_that_cannot_start(g2g: Run, served_directory: Path) -> None:
         cases = [
             (1, "Address already in use", ["--port", port, "--model", served_directory]),
             (1, "no such model directory", ["--port", 0, "--model", served_directory / "none"]),
-            (1, "two models of the name bare", ["--port", 0, *["--model", served_directory.with_name("bare")] * 2]),
+            (1, "two models are named bare", ["--port", 0, *["--model", served_directory.with_name("bare")] * 2]),
             (1, "cannot listen on nowhere.invalid", ["--host", "nowhere.invalid"]),
             (2, "'--port'", ["--port", 70000]),
         ]

@@ -1,11 +1,9 @@
-"""Middleware in front of the app: it reads bodies, enforces the limits, notices lost connections, and counts requests.
+"""Middleware in front of the app: it reads bodies, enforces the limits, cancels requests whose client left, and counts them.
 
-It is plain ASGI because a framework's middleware does not see the connection. When a client disconnects, its request is
-cancelled here.
+It is plain ASGI because a framework's middleware does not see the connection.
 """
 
 import asyncio
-import json
 import logging
 import time
 
@@ -25,76 +23,63 @@ class ClientLeft(Exception):
     """The client closed the connection."""
 
 
-class Response:
-    """The response to one request, which knows whether it has been started."""
-
-    def __init__(self, send: Send) -> None:
-        self._send, self.status = send, 0
-
-    async def __call__(self, message: Message) -> None:
-        """Send a part of the response."""
-        if message["type"] == "http.response.start":
-            self.status = message["status"]
-        await self._send(message)
-
-    async def refuse(self, error: RequestRefused) -> None:
-        """Send an error, unless a response was started."""
-        if not self.status:
-            body = json.dumps({"detail": error.detail}, ensure_ascii=False).encode()
-            headers = {"Content-Type": "application/json", "Content-Length": str(len(body))} | error.headers
-            pairs = [(name.lower().encode(), value.encode()) for name, value in headers.items()]
-            await self({"type": "http.response.start", "status": error.status, "headers": pairs})
-            await self({"type": "http.response.body", "body": body})
-
-
 class Admission:
     """The app behind its limits."""
 
     def __init__(self, app: ASGIApp, service: Service) -> None:
         self.app, self.service, self.n_active = app, service, 0
-        service.metrics.watch("g2g_requests_held", "Requests that are worked on or wait.", lambda: self.n_active)
+        service.metrics.watch("g2g_requests_held", "Requests in progress or waiting.", lambda: self.n_active)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        begin, path, response = time.perf_counter(), scope["path"], Response(send)
+        begin, path, status = time.perf_counter(), scope["path"], 0
         is_parsing = path in PARSING
+
+        async def send_part(message: Message) -> None:
+            nonlocal status
+            status = message.get("status", status)
+            await send(message)
+
         self.n_active += is_parsing
         try:
-            await self._answer(scope, receive, response, is_parsing=is_parsing)
+            await self._answer(scope, receive, send_part, is_parsing=is_parsing)
         except RequestRefused as error:
-            await response.refuse(error)
+            if not status:  # no response was started
+                await error.response()(scope, receive, send_part)
         except ClientLeft:
-            response.status = response.status or CLIENT_CLOSED_REQUEST
+            status = status or CLIENT_CLOSED_REQUEST
         except Exception:  # a bug of ours; the app has sent status 500
             log.exception("%s %s failed", scope["method"], path)
         finally:
             self.n_active -= is_parsing
             label = path if path in PARSING + OTHERS else "/page" if path.startswith("/page/") else "other"
-            self.service.metrics.requests.labels(label, str(response.status)).inc()
+            self.service.metrics.requests.labels(label, str(status)).inc()
             self.service.metrics.seconds.labels(label).observe(time.perf_counter() - begin)
 
-    async def _answer(self, scope: Scope, receive: Receive, response: Response, *, is_parsing: bool) -> None:
-        """Have the app answer within the time limit."""
+    async def _answer(self, scope: Scope, receive: Receive, send: Send, *, is_parsing: bool) -> None:
+        """Read the body and run the app, within the time limit."""
         limits, body = self.service.limits, None
         if is_parsing and self.service.is_stopping:
             raise RequestRefused(503, "the server is stopping", retry_after=5)
         if is_parsing and self.n_active > limits.requests:
-            raise RequestRefused(429, f"{limits.requests} requests are held already; try again soon", retry_after=1)
+            raise RequestRefused(
+                429, f"{limits.requests} requests are in progress already; try again soon", retry_after=1
+            )
         try:
             async with asyncio.timeout(limits.seconds):
                 body = await self._read_body(scope, receive)
-                await self._run_app(scope, body, receive, response)
+                await self._run_app(scope, body, receive, send)
         except TimeoutError:
             status, problem = (408, "the request did not arrive") if body is None else (504, "there was no result")
             raise RequestRefused(status, f"{problem} within {limits.seconds:g} s") from None
 
     async def _read_body(self, scope: Scope, receive: Receive) -> bytes:
-        """The body of the request, refused as soon as it is known to be too large."""
+        """The body of the request, which is refused as soon as it turns out to be too large."""
         limit = self.service.limits.body
-        too_large = RequestRefused(413, f"more than the {limit} bytes that are taken in one request")
+        too_large = RequestRefused(413, f"more than the {limit} bytes allowed in one request")
         if int(dict(scope["headers"]).get(b"content-length", b"0")) > limit:  # uvicorn has checked that it is a number
             raise too_large
         parts, size = [], 0
@@ -109,14 +94,14 @@ class Admission:
             if not message.get("more_body", False):
                 return b"".join(parts)
 
-    async def _run_app(self, scope: Scope, body: bytes, receive: Receive, response: Response) -> None:
+    async def _run_app(self, scope: Scope, body: bytes, receive: Receive, send: Send) -> None:
         """Run the app until it has answered or the client has left."""
         unread = [{"type": "http.request", "body": body, "more_body": False}]
 
         async def replay() -> Message:
             return unread.pop() if unread else await receive()
 
-        answering = asyncio.ensure_future(self.app(scope, replay, response))
+        answering = asyncio.ensure_future(self.app(scope, replay, send))
         leaving = asyncio.ensure_future(receive())  # the body has been read, so the next message is a disconnect
         try:
             await asyncio.wait({answering, leaving}, return_when=asyncio.FIRST_COMPLETED)

@@ -1,7 +1,6 @@
 """The FastAPI app: all routes, and every error as one clear sentence."""
 
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Sequence
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -18,13 +17,7 @@ from graph2graph.server.service import Service
 
 
 def create_app(service: Service) -> FastAPI:
-    """The app of a service."""
-
-    @asynccontextmanager
-    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        async with service.running():
-            yield
-
+    """The app, with all its routes."""
     description = (
         "The Graph2Graph Transformer dependency parser as a service. Errors are JSON: one sentence in the field detail."
     )
@@ -32,7 +25,7 @@ def create_app(service: Service) -> FastAPI:
         title="graph2graph",
         version=__version__,
         description=description,
-        lifespan=lifespan,
+        lifespan=lambda _: service.running(),
         docs_url=None,  # FastAPI's own pages load scripts from the network
         redoc_url=None,
     )
@@ -62,7 +55,7 @@ def _add_status(app: FastAPI, service: Service) -> None:
 def _add_errors(app: FastAPI) -> None:
     @app.exception_handler(RequestRefused)
     async def refused(_: Request, error: RequestRefused) -> JSONResponse:
-        return JSONResponse({"detail": error.detail}, status_code=error.status, headers=error.headers)
+        return error.response()
 
     @app.exception_handler(DataError)
     async def bad_data(_: Request, error: DataError) -> JSONResponse:
@@ -76,7 +69,7 @@ def _add_errors(app: FastAPI) -> None:
     async def http(request: Request, error: HTTPException) -> JSONResponse:
         known = {
             404: f"no such path: {request.url.path}; /docs lists them",
-            405: f"not with {request.method}; see /docs",
+            405: f"{request.url.path} does not accept {request.method}; see /docs",
         }
         detail = known.get(error.status_code, str(error.detail))
         return JSONResponse({"detail": detail}, status_code=error.status_code, headers=error.headers)
@@ -87,7 +80,7 @@ def _add_errors(app: FastAPI) -> None:
 
 
 def _sentence(errors: Sequence[Any]) -> str:
-    """The errors of the first field that is wrong, in one sentence."""
+    """All errors of the first invalid field, in one sentence."""
     first = errors[0]
     if first["type"] == "json_invalid":
         return f"not JSON: {first['ctx']['error']} at character {first['loc'][-1]}"

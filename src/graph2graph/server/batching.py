@@ -1,8 +1,8 @@
 """Sentences of concurrent requests are parsed together, in batches.
 
-One thread runs the models. While it parses a batch, the sentences of new requests wait in a queue, and the next batch takes
-as many of them as its limit of words allows. A request that is larger than a batch is parsed in parts, and goes to the end of
-the queue after each. A request that arrives alone waits a few milliseconds for others, then goes ahead.
+One thread runs the models. While it parses a batch, new requests wait in a queue; the next batch takes as many of their
+sentences as its limit of words allows. A request larger than a batch is parsed in parts, and goes to the end of the queue
+after each. A request that arrives alone waits a few milliseconds for others.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ from graph2graph.server.metrics import ServerMetrics
 from graph2graph.treebank.sentence import Sentence
 
 T = TypeVar("T")
-WAITING_SHARE = 0.1  # of the time of the last batch may be spent on waiting for the next
+WAITING_SHARE = 0.1  # waiting for a batch to fill takes at most this share of the last batch's duration
 SMOOTHING = 0.2  # weight of the newest batch in the average speed
 
 
@@ -33,8 +33,8 @@ class PendingRequest:
         self.trees: list[Sentence] = []
         self.future: asyncio.Future[list[Sentence]] = asyncio.get_running_loop().create_future()
 
-    def goes_with(self, other: "PendingRequest") -> bool:
-        """Whether the same parser with the same options parses both."""
+    def matches(self, other: "PendingRequest") -> bool:
+        """Whether both need the same parser and options, so that they can share a batch."""
         return self.parser is other.parser and self.options == other.options
 
     def take(self, n_words: int) -> list[Sentence]:
@@ -61,8 +61,8 @@ class Batcher:
         self.n_expected = 0  # requests in the queue if every client just answered asks again
         self._arrival = asyncio.Event()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="model")
-        metrics.watch("g2g_queue_words", "Words that wait.", lambda: self.n_waiting)
-        metrics.watch("g2g_queue_requests", "Requests that wait.", lambda: len(self.queue))
+        metrics.watch("g2g_queue_words", "Words in the queue.", lambda: self.n_waiting)
+        metrics.watch("g2g_queue_requests", "Requests in the queue.", lambda: len(self.queue))
 
     @property
     def n_waiting(self) -> int:
@@ -95,7 +95,7 @@ class Batcher:
             await self._arrival.wait()
             if self.queue:
                 await self._wait_for_more()
-            if not self.queue:  # none was left, or all clients have gone
+            if not self.queue:  # nothing is left, or its clients have left
                 self._arrival.clear()
                 continue
             batch = self._next_batch()
@@ -111,10 +111,10 @@ class Batcher:
         self._thread.shutdown(cancel_futures=True)
 
     async def _wait_for_more(self) -> None:
-        """Wait for other requests until a batch is full, none has come for a few milliseconds, or time is up.
+        """Wait for other requests until the batch is full, none has arrived for a few milliseconds, or time is up.
 
-        Clients that were just answered send their next requests one after the other. Waiting for all of them pays off as long
-        as it takes a small share of the time that parsing takes.
+        Clients that were just answered send their next requests one after the other. Waiting for all of them pays off if it
+        is short compared with parsing.
         """
         deadline = time.monotonic() + max(self.limits.wait, WAITING_SHARE * self.last_seconds)
         while self.n_waiting < self.limits.batch and (left := deadline - time.monotonic()) > 0:
@@ -127,9 +127,9 @@ class Batcher:
                 return
 
     def _next_batch(self) -> Batch:
-        """Take sentences of the first request and of those that go with it; requests with sentences left go to the end."""
+        """Take sentences of the first request and of those that match it; requests with sentences left go to the end."""
         n_words, batch = self.limits.batch, Batch()
-        for request in [request for request in self.queue if request.goes_with(self.queue[0])]:
+        for request in [request for request in self.queue if request.matches(self.queue[0])]:
             if n_words <= 0 and batch:
                 break
             taken = request.take(n_words)
@@ -141,7 +141,7 @@ class Batcher:
         return batch
 
     def _record(self, batch: Batch, seconds: float) -> None:
-        """Count a batch, and update the speed that clients are told to wait by."""
+        """Count a batch, and update the average speed."""
         n_sentences = sum(len(sentences) for _, sentences in batch)
         n_words = sum(len(sentence) for _, sentences in batch for sentence in sentences)
         self.last_seconds = seconds
@@ -174,7 +174,7 @@ def _parse_batch(batch: Batch) -> Iterator[list[Sentence] | Exception]:
 
 def _settle(request: PendingRequest, outcome: list[Sentence] | Exception) -> None:
     """Give a request its error, or its trees once all sentences are parsed."""
-    if request.future.done():  # its client has gone
+    if request.future.done():  # its client has left
         return
     if isinstance(outcome, Exception):
         request.future.set_exception(outcome)

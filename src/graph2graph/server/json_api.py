@@ -11,33 +11,25 @@ from graph2graph.decoding.options import ParseOptions, TagSource
 from graph2graph.errors import DataError
 from graph2graph.parser.pipeline import ParsePlan, Prepared
 from graph2graph.parser.trace import trace
+from graph2graph.server import schema
 from graph2graph.server.limits import Limits
 from graph2graph.server.models import ServedModel
 from graph2graph.server.reading import RequestData, prepare_words
-from graph2graph.server.schema import (
-    ErrorAnswer,
-    ParseAnswer,
-    ParseRequest,
-    RequiredArc,
-    TraceAnswer,
-    TraceRequest,
-    sentence_answer,
-)
 from graph2graph.server.service import Service
 from graph2graph.transition import constraints
 from graph2graph.transition.state import NO_NODE
 from graph2graph.treebank.sentence import Sentence
 
 STATUSES = (400, 404, 413, 422, 429, 503, 504)
-ERRORS: dict[int | str, dict[str, Any]] = {status: {"model": ErrorAnswer} for status in STATUSES}
+ERRORS: dict[int | str, dict[str, Any]] = {status: {"model": schema.ErrorAnswer} for status in STATUSES}
 
 
 def router(service: Service) -> APIRouter:
     """The routes that take JSON."""
     routes = APIRouter(tags=["JSON"], responses=ERRORS)
 
-    @routes.post("/parse", response_model=ParseAnswer, summary="Parse text, words or CoNLL-U")
-    async def parse(request: ParseRequest) -> JSONResponse:
+    @routes.post("/parse", response_model=schema.ParseAnswer, summary="Parse text, words or CoNLL-U")
+    async def parse(request: schema.ParseRequest) -> JSONResponse:
         model = service.models.get(request.model)
         plan = model.pipeline.plan(_options(request), has_tags=request.conllu is not None)
         prepared = await service.read(
@@ -48,8 +40,8 @@ def router(service: Service) -> APIRouter:
         trees = await service.batcher.parse([one.tagged for one in prepared], model.pipeline.parser, plan.options)
         return await service.run(lambda: JSONResponse(_answer(model, prepared, trees)))
 
-    @routes.post("/trace", response_model=TraceAnswer, summary="Parse step by step, with required arcs")
-    async def trace_steps(request: TraceRequest) -> JSONResponse:
+    @routes.post("/trace", response_model=schema.TraceAnswer, summary="Parse step by step, with required arcs")
+    async def trace_steps(request: schema.TraceRequest) -> JSONResponse:
         model = service.models.get(request.model)
         plan = model.pipeline.plan(ParseOptions(reencode=request.reencode), has_tags=request.conllu is not None)
         data = RequestData(
@@ -65,7 +57,7 @@ def router(service: Service) -> APIRouter:
     return routes
 
 
-def _options(request: ParseRequest) -> ParseOptions:
+def _options(request: schema.ParseRequest) -> ParseOptions:
     return ParseOptions(
         tags=None if request.tags is None else TagSource(request.tags),
         reencode=request.reencode,
@@ -74,7 +66,7 @@ def _options(request: ParseRequest) -> ParseOptions:
     )
 
 
-def _prepare(request: ParseRequest, model: ServedModel, plan: ParsePlan, limits: Limits) -> list[Prepared]:
+def _prepare(request: schema.ParseRequest, model: ServedModel, plan: ParsePlan, limits: Limits) -> list[Prepared]:
     """The sentences of a request, ready to be parsed."""
     if request.words is not None:
         return prepare_words(request.words, model, plan, limits)
@@ -87,10 +79,10 @@ def _prepare(request: ParseRequest, model: ServedModel, plan: ParsePlan, limits:
 
 def _answer(model: ServedModel, prepared: list[Prepared], trees: list[Sentence]) -> dict[str, Any]:
     sentences = [one.finish(tree) for one, tree in zip(prepared, trees, strict=True)]
-    return {"model": model.name, "sentences": [sentence_answer(sentence) for sentence in sentences]}
+    return {"model": model.name, "sentences": [schema.sentence_answer(sentence) for sentence in sentences]}
 
 
-def _with_arcs(sentences: Sequence[Sentence], arcs: Sequence[RequiredArc]) -> list[Sentence]:
+def _with_arcs(sentences: Sequence[Sentence], arcs: Sequence[schema.RequiredArc]) -> list[Sentence]:
     """The sentences with the required arcs and no others."""
     for arc in arcs:
         if arc.sentence >= len(sentences):
@@ -102,8 +94,9 @@ def _with_arcs(sentences: Sequence[Sentence], arcs: Sequence[RequiredArc]) -> li
     for number, sentence in enumerate(sentences):
         heads: list[int | None] = [None] * len(sentence)
         deprels = ["_"] * len(sentence)
-        for arc in (arc for arc in arcs if arc.sentence == number):
-            heads[arc.word - 1], deprels[arc.word - 1] = arc.head, arc.deprel or "_"
+        for arc in arcs:
+            if arc.sentence == number:
+                heads[arc.word - 1], deprels[arc.word - 1] = arc.head, arc.deprel or "_"
         constraints.check([NO_NODE, *(NO_NODE if head is None else head for head in heads)])
         constrained.append(sentence.with_tree(heads, deprels))
     return constrained

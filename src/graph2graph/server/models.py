@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import NamedTuple
 
 from graph2graph.errors import DataError
 from graph2graph.parser import catalogue
@@ -11,15 +12,15 @@ from graph2graph.server.limits import RequestRefused
 from graph2graph.treebank.sentence import Sentence
 
 
-class ServedModel:
+class ServedModel(NamedTuple):
     """A pipeline and the name that clients use for it."""
 
-    def __init__(self, name: str, pipeline: Pipeline) -> None:
-        self.name, self.pipeline = name, pipeline
+    name: str
+    pipeline: Pipeline
 
     @property
     def components(self) -> list[str]:
-        """Its components, as UDPipe names them."""
+        """The model's components, by UDPipe's names."""
         return ["tokenizer", "tagger", "parser"] if self.pipeline.has_text_model else ["parser"]
 
     def require_text_model(self) -> None:
@@ -39,8 +40,8 @@ class ServedModels:
     def load(cls, names: Sequence[str]) -> "ServedModels":
         """Load models by name or directory, and parse a word with each, so that a broken one fails at once.
 
-        This runs in a thread of its own because torch starts a team of threads for every thread that runs a model. With more
-        of them than cores, all would be slow; this team ends with its thread.
+        torch starts a team of threads for every thread that runs a model, and two teams would compete for the cores. Models
+        are therefore loaded in a temporary thread, whose team ends with it.
         """
         with ThreadPoolExecutor(1) as thread:
             return cls(thread.submit(_load_and_try, names).result())
@@ -62,7 +63,7 @@ def _load_and_try(names: Sequence[str]) -> list[ServedModel]:
     for given in names:
         name = Path(catalogue.find(given)).resolve().name
         if any(name == model.name for model in models):
-            raise DataError(f"{given}: two models of the name {name}; clients could not tell them apart")
+            raise DataError(f"{given}: two models are named {name}; clients could not tell them apart")
         models.append(ServedModel(name, Pipeline.load(given)))
         list(models[-1].pipeline.parse([Sentence.from_words(["word"])]))
     return models

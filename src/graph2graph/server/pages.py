@@ -6,21 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from fastapi import APIRouter, FastAPI
-from fastapi.responses import FileResponse, HTMLResponse, RedirectResponse, Response
+from fastapi.responses import FileResponse, HTMLResponse, Response
 
 from graph2graph.server.limits import RequestRefused
 
 PAGE = Path(str(resources.files("graph2graph.server"))) / "page"
-TYPES = {
-    ".css": "text/css",
-    ".html": "text/html",
-    ".ico": "image/x-icon",
-    ".js": "text/javascript",
-    ".json": "application/json",
-    ".png": "image/png",
-    ".svg": "image/svg+xml",
-    ".woff2": "font/woff2",
-}
+TYPES = {".css": "text/css", ".html": "text/html", ".js": "text/javascript"}
 HEADERS = {"Cache-Control": "no-cache", "X-Content-Type-Options": "nosniff"}
 STYLE = """
 :root { color-scheme: light dark; font-family: system-ui, sans-serif; line-height: 1.45 }
@@ -36,7 +27,7 @@ def router() -> APIRouter:
 
     @routes.get("/")
     async def page() -> Response:
-        return _file("index.html") if (PAGE / "index.html").is_file() else RedirectResponse("/docs")
+        return _file("index.html")
 
     @routes.get("/page/{name}")
     async def part(name: str) -> Response:
@@ -46,9 +37,9 @@ def router() -> APIRouter:
 
 
 def _file(name: str) -> Response:
-    """A file of the page. Its name must be in the directory listing, so a path cannot lead out of the directory."""
-    path = next((path for path in PAGE.glob("*") if path.name == name), None)
-    if path is None or path.suffix not in TYPES or not path.is_file():
+    """A file of the page. Names are looked up in the directory listing, so none can lead out of the directory."""
+    path = next((path for path in PAGE.iterdir() if path.name == name), None)
+    if path is None or path.suffix not in TYPES:
         raise RequestRefused(404, f"the page has no file {name!a}")
     return FileResponse(path, media_type=TYPES[path.suffix], headers=HEADERS)
 
@@ -56,23 +47,19 @@ def _file(name: str) -> Response:
 def docs(app: FastAPI) -> HTMLResponse:
     """The API as a plain page: each path with its fields and their meaning."""
     schema = app.openapi()
-    parts = [f"<h1>{escape(schema['info']['title'])} {escape(schema['info']['version'])}</h1>"]
-    parts.append(
-        f"<p>{escape(schema['info']['description'])} Machine-readable: <a href=/openapi.json>openapi.json</a>."
-    )
+    parts = [f"<h1>{app.title} {app.version}</h1><p>{app.description} <a href=/openapi.json>For programs</a>."]
     for path, methods in schema["paths"].items():
         for method, operation in methods.items():
-            parts.append(
-                f"<h2><code>{method.upper()} {escape(path)}</code></h2><p>{escape(operation.get('summary', ''))}"
-            )
+            parts.append(f"<h2><code>{method.upper()} {escape(path)}</code></h2><p>{escape(operation['summary'])}")
             parts.append(_table(_fields(operation, schema)))
     return HTMLResponse(f"<!doctype html><meta charset=utf-8><title>API</title><style>{STYLE}</style>{''.join(parts)}")
 
 
 def _table(rows: list[tuple[str, str, str]]) -> str:
-    cells = ("".join(f"<td>{escape(cell)}" for cell in cells) for _, *cells in rows)
-    body = "".join(f"<tr><td><code>{escape(row[0])}</code>{rest}" for row, rest in zip(rows, cells, strict=True))
-    return f"<table>{body}</table>" if rows else ""
+    lines = (
+        f"<tr><td><code>{escape(name)}</code><td>{escape(type_)}<td>{escape(about)}" for name, type_, about in rows
+    )
+    return f"<table>{''.join(lines)}</table>" if rows else ""
 
 
 def _fields(operation: dict[str, Any], schema: dict[str, Any]) -> list[tuple[str, str, str]]:

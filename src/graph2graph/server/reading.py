@@ -22,10 +22,10 @@ class RequestData(NamedTuple):
     format: InputFormat
     presegmented: bool = False
     ranges: bool = False
-    uses_heads: bool = False  # so heads that no tree has are an error
+    uses_heads: bool = False  # so invalid heads are an error
 
     def prepare(self, model: ServedModel, plan: ParsePlan, limits: Limits) -> list[Prepared]:
-        """The sentences in the data, tagged if the plan says so; there must not be too many words."""
+        """The sentences in the data, checked against the limits, and tagged if the plan says so."""
         _check_unicode(self.content)
         if self.format == "text" or plan.predicts_tags:
             model.require_text_model()
@@ -52,7 +52,7 @@ class _Lines(io.StringIO):
 def prepare_words(
     words: Sequence[Sequence[str]], model: ServedModel, plan: ParsePlan, limits: Limits
 ) -> list[Prepared]:
-    """Sentences of the given words, tagged if the plan says so; there must not be too many words."""
+    """Sentences of the given words, checked against the limits, and tagged if the plan says so."""
     if plan.predicts_tags:
         model.require_text_model()
     return list(model.pipeline.prepare(limits.checked(_from_words(words)), plan))
@@ -64,9 +64,8 @@ def _from_words(sentences: Sequence[Sequence[str]]) -> Iterator[Sentence]:
             raise DataError(f"words.{number}: a sentence without words")
         for index, word in enumerate(words):
             if not word.strip() or not set("\t\r\n").isdisjoint(word):
-                raise DataError(
-                    f"words.{number}.{index}: {word!a} is no word: it is blank, or has a tab or line end in it"
-                )
+                problem = "it is blank, or contains a tab or line end"
+                raise DataError(f"words.{number}.{index}: {word!a} is not a word: {problem}")
             _check_unicode(word)
         yield Sentence.from_words(words)
 

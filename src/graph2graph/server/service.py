@@ -12,14 +12,14 @@ from graph2graph.server.metrics import ServerMetrics
 from graph2graph.server.models import ServedModels
 
 T = TypeVar("T")
-SHORT = 4_000  # characters; shorter data are read and written without switching threads, which would take longer
+SHORT = 4_000  # characters; for shorter data, switching threads would take longer than the work itself
 
 
 class Service:
     """One running server.
 
-    Requests are read and answers written in two threads beside the event loop. UDPipe and Python hold the interpreter lock,
-    so more threads would not be faster; with two, a long text does not keep a short one waiting.
+    Two threads read requests and write answers, so that a long text does not delay a short one. More would not be faster,
+    because UDPipe and Python hold the interpreter lock.
     """
 
     def __init__(self, models: ServedModels, limits: Limits) -> None:
@@ -31,15 +31,15 @@ class Service:
     async def read(self, work: Callable[[], T], n_characters: int, *, uses_udpipe: bool) -> T:
         """The result of reading the data of a request.
 
-        UDPipe holds the interpreter lock, which the parser needs for a moment again and again, so the two slow each other
-        down. A short text is therefore split and tagged between two batches, and only a long one beside them.
+        UDPipe and the parser compete for the interpreter lock and slow each other down. A short text is therefore split and
+        tagged between two batches; a long one would delay the next batch, so it is read in parallel.
         """
         if uses_udpipe and n_characters <= SHORT:
             return await self.batcher.call(work)
         return await self.run(work, None if uses_udpipe else n_characters)
 
     async def run(self, work: Callable[[], T], n_characters: int | None = None) -> T:
-        """The result of a function that runs in a thread, or at once if it is known to have little to do."""
+        """The result of a function, called in a thread, or directly if its data are known to be short."""
         if n_characters is not None and n_characters <= SHORT:
             return work()
         return await asyncio.get_running_loop().run_in_executor(self._threads, work)

@@ -1,4 +1,4 @@
-"""UDPipe's REST API, field by field, so that its clients work with this server as they are.
+"""UDPipe's REST API, field by field, so that its clients work with this server unchanged.
 
 The field `tokenizer`, even empty, says that the data are raw text; `tagger` asks for tags and `parser` for trees. Without
 `tokenizer` the data are in the format of `input`. Only errors differ from UDPipe's: they are JSON.
@@ -39,7 +39,7 @@ FIELDS = {
 
 
 class ProcessRequest(NamedTuple):
-    """The fields of a request, understood."""
+    """A request whose fields have been checked."""
 
     data: RequestData
     model: ServedModel
@@ -49,7 +49,7 @@ class ProcessRequest(NamedTuple):
 
     @classmethod
     def of(cls, given: dict[str, str], models: ServedModels) -> "ProcessRequest":
-        """Understand the fields of a request, or refuse it."""
+        """Check the fields of a request."""
         if "data" not in given:
             raise RequestRefused(400, "the field data is missing")
         input_format, options = _input(given)
@@ -69,12 +69,12 @@ class ProcessRequest(NamedTuple):
         return self.tags or self.data.format in ("text", "generic_tokenizer")
 
     def plan(self) -> ParsePlan:
-        """The plan for tags: a tagger overwrites those in the data, without one they are kept."""
+        """How to parse: the tagger, if asked for, overwrites the tags in the data; otherwise they are kept."""
         options = ParseOptions(tags=None if self.tags else TagSource.KEEP)
         return self.model.pipeline.plan(options, has_tags=not self.tags)
 
     def answer(self, sentences: Sequence[Sentence]) -> dict[str, Any]:
-        """The answer, in UDPipe's words."""
+        """The answer, with UDPipe's keys."""
         return {
             "model": self.model.name,
             "acknowledgements": [PAPER] * self.trees + [UDPIPE] * self.uses_udpipe,
