@@ -7,6 +7,7 @@ import asyncio
 import logging
 import time
 
+from starlette.requests import ClientDisconnect, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from graph2graph.server.limits import RequestRefused
@@ -17,10 +18,6 @@ OTHERS = ("/", "/docs", "/health", "/metrics", "/models", "/openapi.json")
 CLIENT_CLOSED_REQUEST = 499  # the status that other servers log for a client that left
 
 log = logging.getLogger("uvicorn.error")
-
-
-class ClientLeft(Exception):
-    """The client closed the connection."""
 
 
 class Admission:
@@ -49,7 +46,7 @@ class Admission:
         except RequestRefused as error:
             if not status:  # no response was started
                 await error.response()(scope, receive, send_part)
-        except ClientLeft:
+        except ClientDisconnect:
             status = status or CLIENT_CLOSED_REQUEST
         except Exception:  # a bug of ours; the app has sent status 500
             log.exception("%s %s failed", scope["method"], path)
@@ -78,21 +75,15 @@ class Admission:
 
     async def _read_body(self, scope: Scope, receive: Receive) -> bytes:
         """The body of the request, which is refused as soon as it turns out to be too large."""
-        limit = self.service.limits.body
+        request, limit, body = Request(scope, receive), self.service.limits.body, bytearray()
         too_large = RequestRefused(413, f"more than the {limit} bytes allowed in one request")
-        if int(dict(scope["headers"]).get(b"content-length", b"0")) > limit:  # uvicorn has checked that it is a number
+        if int(request.headers.get("content-length", 0)) > limit:  # uvicorn has checked that it is a number
             raise too_large
-        parts, size = [], 0
-        while True:
-            message = await receive()
-            if message["type"] == "http.disconnect":
-                raise ClientLeft
-            parts.append(message.get("body", b""))
-            size += len(parts[-1])
-            if size > limit:
+        async for part in request.stream():
+            body += part
+            if len(body) > limit:
                 raise too_large
-            if not message.get("more_body", False):
-                return b"".join(parts)
+        return bytes(body)
 
     async def _run_app(self, scope: Scope, body: bytes, receive: Receive, send: Send) -> None:
         """Run the app until it has answered or the client has left."""
@@ -106,7 +97,7 @@ class Admission:
         try:
             await asyncio.wait({answering, leaving}, return_when=asyncio.FIRST_COMPLETED)
             if not answering.done():
-                raise ClientLeft
+                raise ClientDisconnect
             await answering
         finally:
             for task in (answering, leaving):

@@ -31,7 +31,13 @@ def router(service: Service) -> APIRouter:
     @routes.post("/parse", response_model=schema.ParseAnswer, summary="Parse text, words or CoNLL-U")
     async def parse(request: schema.ParseRequest) -> JSONResponse:
         model = service.models.get(request.model)
-        plan = model.pipeline.plan(_options(request), has_tags=request.conllu is not None)
+        options = ParseOptions(
+            tags=TagSource(request.tags) if request.tags else None,
+            reencode=request.reencode,
+            keep_arcs=request.keep_arcs,
+            probabilities=request.probabilities,
+        )
+        plan = model.pipeline.plan(options, has_tags=request.conllu is not None)
         prepared = await service.read(
             lambda: _prepare(request, model, plan, service.limits),
             request.n_characters,
@@ -55,15 +61,6 @@ def router(service: Service) -> APIRouter:
         return await service.run(lambda: JSONResponse({"sentences": traces}))
 
     return routes
-
-
-def _options(request: schema.ParseRequest) -> ParseOptions:
-    return ParseOptions(
-        tags=None if request.tags is None else TagSource(request.tags),
-        reencode=request.reencode,
-        keep_arcs=request.keep_arcs,
-        probabilities=request.probabilities,
-    )
 
 
 def _prepare(request: schema.ParseRequest, model: ServedModel, plan: ParsePlan, limits: Limits) -> list[Prepared]:

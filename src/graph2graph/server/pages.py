@@ -1,7 +1,6 @@
 """HTML for browsers: the page, its files, and the API's documentation. Nothing is loaded from the network."""
 
 from html import escape
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,7 @@ from fastapi.responses import FileResponse, HTMLResponse, Response
 
 from graph2graph.server.limits import RequestRefused
 
-PAGE = Path(str(resources.files("graph2graph.server"))) / "page"
+PAGE = Path(__file__).with_name("page")
 TYPES = {".css": "text/css", ".html": "text/html", ".js": "text/javascript"}
 HEADERS = {"Cache-Control": "no-cache", "X-Content-Type-Options": "nosniff"}
 STYLE = """

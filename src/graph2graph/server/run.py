@@ -41,9 +41,8 @@ def listen(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         return socket.create_server((host, port), family=family, backlog=1024)
-    except (OSError, OverflowError) as error:
-        reason = error.strerror if isinstance(error, OSError) else None
-        raise DataError(f"cannot listen on {host}, port {port}: {reason or error}") from error
+    except OSError as error:
+        raise DataError(f"cannot listen on {host}, port {port}: {error.strerror or error}") from error
 
 
 def serve(models: ServedModels, listener: socket.socket, limits: Limits, *, access_log: bool = False) -> None:
