@@ -32,15 +32,11 @@ Punct = Literal["include", "unicode", "ptb"]
 
 PTB_PUNCTUATION = frozenset(("``", "''", ":", ",", "."))
 # The relations of UD 2 without those of function words (aux, case, cc, clf, cop, det, mark) and punct.
-CONTENT_DEPRELS = frozenset(
-    (
-        *("nsubj", "csubj", "obj", "iobj", "ccomp", "xcomp"),
-        *("obl", "vocative", "expl", "dislocated", "advcl", "advmod", "discourse"),
-        *("nmod", "appos", "nummod", "acl", "amod"),
-        *("conj", "fixed", "flat", "compound", "list", "parataxis"),
-        *("orphan", "goeswith", "reparandum", "root", "dep"),
-    )
-)
+_CONTENT = """
+nsubj csubj obj iobj ccomp xcomp obl vocative expl dislocated advcl advmod discourse nmod appos nummod acl amod
+conj fixed flat compound list parataxis orphan goeswith reparandum root dep
+"""
+CONTENT_DEPRELS = frozenset(_CONTENT.split())
 
 ALIGN_HINT = " (--align scores files with other words and sentence ends)"
 _UNALIGNED = -2

@@ -137,7 +137,7 @@ _DARK = """
 
 @dataclass(slots=True)
 class _Arc:
-    """An arc between the words `left` and `right` (from 0); for the vertical line to a root, both are the root."""
+    """An arc between the words `left` and `right` (from 0); for the line down to a root, both are the root."""
 
     left: int
     right: int
@@ -259,14 +259,14 @@ class _Picture:
 
     def _place_labels(self) -> None:
         """Put each label in the middle of its arc, or as near to it as possible without hiding a crossing line."""
-        uprights = sorted((x, arc.lane) for arc in self.arcs for x in {arc.x1, arc.x2})
+        verticals = sorted((x, arc.lane) for arc in self.arcs for x in {arc.x1, arc.x2})
         for arc in self.arcs:
             middle = (arc.x1 + arc.x2) / 2
             half = arc.box_width / 2 + 2 * LABEL_PAD
             reach = 6 * half  # further away, a reader would not find it
-            low = bisect_right(uprights, max(arc.x1, middle - reach), key=lambda upright: upright[0])
-            high = bisect_left(uprights, min(arc.x2, middle + reach), key=lambda upright: upright[0])
-            crossing = [x for x, lane in uprights[low:high] if lane > arc.lane]
+            low = bisect_right(verticals, max(arc.x1, middle - reach), key=lambda vertical: vertical[0])
+            high = bisect_left(verticals, min(arc.x2, middle + reach), key=lambda vertical: vertical[0])
+            crossing = [x for x, lane in verticals[low:high] if lane > arc.lane]
             gaps = pairwise([arc.x1, *crossing, arc.x2])
             positions = [min(max(middle, a + half), b - half) for a, b in gaps if b - a >= 2 * half]
             arc.label_x = min(positions, key=lambda x: abs(x - middle), default=middle)
