@@ -11,8 +11,7 @@ from graph2graph.config import Config
 from graph2graph.parser.parser import Parser
 from graph2graph.parser.vocabulary import Vocabulary
 from graph2graph.training.examples import training_examples
-from graph2graph.training.learner import Learner
-from graph2graph.training.optimiser import optimiser
+from graph2graph.training.learner import Learner, optimiser
 from graph2graph.training.processes import Processes
 from graph2graph.training.sampling import Sampler
 from graph2graph.treebank.sentence import Sentence

@@ -10,7 +10,7 @@ import torch
 from graph2graph.config import TrainConfig
 from graph2graph.errors import DataError
 from graph2graph.training import checkpoint
-from graph2graph.training.optimiser import optimiser
+from graph2graph.training.learner import optimiser
 from toy_training import tiny_parser
 
 

@@ -145,16 +145,10 @@ class _BarReport(RunReport):
 
     def __init__(self, note: Callable[[str], None], console: Console, *, has_bar: bool) -> None:
         super().__init__(note)
-        self.progress = Progress(
-            TextColumn("training"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TimeElapsedColumn(),
-            TimeRemainingColumn(compact=True, elapsed_when_finished=True),
-            TextColumn("loss {task.fields[loss]:.3f}"),
-            console=console,
-            disable=not has_bar,
-        )
+        times = TimeElapsedColumn(), TimeRemainingColumn(compact=True, elapsed_when_finished=True)
+        columns = TextColumn("training"), BarColumn(), MofNCompleteColumn(), *times
+        loss = TextColumn("loss {task.fields[loss]:.3f}")
+        self.progress = Progress(*columns, loss, console=console, disable=not has_bar)
         self.task = self.progress.add_task("training", total=None, loss=0.0)
 
     def planned(self, plan: "Plan", resumed_at: int) -> None:

@@ -1,1 +1,1 @@
-"""From a treebank to a parser."""
+"""From a treebank to a parser; imports from parser and below."""

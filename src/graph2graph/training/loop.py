@@ -10,20 +10,18 @@ The directory of a run has
     README.md                                   the model card, once it is
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, fields
 from time import monotonic
 from typing import Any, Self
 
-import numpy as np
-
 from graph2graph import scoring
 from graph2graph.parser.parser import Parser
 from graph2graph.training import checkpoint
 from graph2graph.training.examples import Example
-from graph2graph.training.learner import Learner, Update
-from graph2graph.training.optimiser import optimiser, set_rate
-from graph2graph.training.plan import QUICK, Plan, Speed, plan, timed
+from graph2graph.training.learner import Learner, Update, optimiser, set_rate
+from graph2graph.training.plan import QUICK, Plan, Speed, evenly_spaced, plan, timed
 from graph2graph.training.processes import Processes
 from graph2graph.training.report import MetricsLog, RunReport
 from graph2graph.training.request import Request
@@ -39,11 +37,11 @@ TIMING_RATE = 1e-9  # the learning rate of the steps that are only timed
 
 @dataclass
 class Progress:
-    """How far a run has come; saved with each checkpoint."""
+    """How far a run is; saved with each checkpoint."""
 
     step: int = 0
     epoch: int = 0
-    batch: int = 0  # the next one, in its epoch
+    batch: int = 0  # the next one of the epoch
     best: float = -1.0  # LAS
     best_step: int = 0
     epochs_since_best: int = 0
@@ -73,7 +71,7 @@ class Outcome:
 
     scores: scoring.Scores  # of the best model on the whole development set
     progress: Progress
-    epochs: float  # the last one perhaps in part
+    epochs: float
     seconds: float
 
 
@@ -138,20 +136,19 @@ class Trainer:
         epochs = self.progress.epoch + self.progress.batch / len(self.sampler.batches(self.progress.epoch))
         return Outcome(self.scores, self.progress, epochs, self.elapsed)
 
-    # ------------------------------------------------------------------ steps
-
     def _has_steps_left(self) -> bool:
-        return self.progress.step < self.plan.n_steps and not self._is_out_of_time()
+        has_steps = self.progress.step < self.plan.n_steps
+        if not has_steps or self.request.time_limit is None:
+            return has_steps
+        return bool(self.processes.agreed(self._seconds_left() >= 0))  # negative if the machine is slower than planned
 
-    def _is_out_of_time(self) -> bool:
-        """Whether only the time for scoring is left; happens only if the machine was slower than planned."""
-        if self.request.time_limit is None:
-            return False
-        is_over = self.elapsed + self.plan.finish_seconds(len(self.dev)) > self.request.time_limit
-        return bool(self.processes.agreed(is_over))
+    def _seconds_left(self) -> float:
+        """The time left for steps."""
+        limit = math.inf if self.request.time_limit is None else self.request.time_limit
+        return limit - self.elapsed - self.plan.finish_seconds(len(self.dev))
 
     def _epoch(self) -> None:
-        """The rest of the current epoch, or of the plan."""
+        """Make the remaining steps of the epoch, or of the plan."""
         progress, batches = self.progress, self.sampler.batches(self.progress.epoch)
         self.parser.model.train()
         while progress.batch < len(batches) and self._has_steps_left():
@@ -165,14 +162,12 @@ class Trainer:
                     self._write(epoch=progress.epoch, loss=update.loss, rate=rate)
             self._checkpoint_if_due()
             if self.request.time_limit is not None and progress.step % PACE_EVERY == 0:
-                self._keep_pace(self.request.time_limit)
+                self._keep_pace()
         if progress.batch >= len(batches):
             progress.epoch, progress.batch = progress.epoch + 1, 0
 
     def _write(self, **values: Any) -> None:
         self.metrics.write(step=self.progress.step, **values, seconds=round(self.elapsed, 2))
-
-    # ------------------------------------------------------------------ scoring
 
     def _evaluate(self) -> bool:
         """Score, keep the model if it is the best so far, and return whether patience is exhausted."""
@@ -202,8 +197,6 @@ class Trainer:
         self.metrics.draw(self.request.output / "learning_curve.png")
         self.last_drawn = monotonic()
 
-    # ------------------------------------------------------------------ plan
-
     def _new_plan(self) -> Plan:
         speed, limit = self._speed(), self.request.time_limit
         features = [self.parser.featurizer(sentence) for sentence in self.dev]
@@ -226,17 +219,14 @@ class Trainer:
         model.load_state_dict(weights)
         return Speed(training, encoding)
 
-    def _keep_pace(self, time_limit: float) -> None:
+    def _keep_pace(self) -> None:
         """Change the plan if the machine is slower than when it was timed, or much faster."""
         first_step, began = self.session
         seconds_a_step = (self.elapsed - began) / (self.progress.step - first_step)
-        left = time_limit - self.elapsed - self.plan.finish_seconds(len(self.dev))
         before = self.plan
-        self.plan = self.processes.agreed(before.at_pace(self.progress.step, seconds_a_step, left))
+        self.plan = self.processes.agreed(before.at_pace(self.progress.step, seconds_a_step, self._seconds_left()))
         if self.plan != before:
             self._checkpoint()  # so that a killed run is resumed with this plan
-
-    # ------------------------------------------------------------------ checkpoints
 
     def _resume(self) -> bool:
         """Continue from the last checkpoint; False if there is none."""
@@ -272,9 +262,3 @@ def score(parser: Parser, gold: Sequence[Sentence], *, reencode: float | None = 
     """The scores of a parser on sentences with gold trees; it is left in evaluation mode."""
     parser.model.eval()
     return scoring.score(gold, parser.parse(gold, reencode=reencode))
-
-
-def evenly_spaced(sentences: Sequence[Sentence], number: int) -> list[Sentence]:
-    """This many of the sentences, from the first to the last; 0 is all of them."""
-    number = min(number or len(sentences), len(sentences))
-    return [sentences[i] for i in np.linspace(0, len(sentences) - 1, number).astype(int)]

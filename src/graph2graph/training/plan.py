@@ -7,7 +7,7 @@ planned as fit, scoring included. The plan is saved with each checkpoint, so tha
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from time import monotonic
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -15,19 +15,21 @@ from graph2graph.arrays import IntArray
 from graph2graph.models.features import Features
 from graph2graph.training.sampling import Sampler, encoded_pieces
 
+Item = TypeVar("Item")
+
 N_TIMED = 6  # batches
 SCORING_SHARE = 0.1  # of the time, for scoring between the first and the last epoch
-RESERVE = 0.04  # of the time, for whatever takes longer than expected
+RESERVE = 0.04  # of the time, for delays
 DECODING = 1.3  # decoding takes this many times as long as encoding alone
-QUICK = 0.9  # the threshold of re-encoding with which SentTr+G2GTr is scored between epochs if time is short
+QUICK = 0.9  # the re-encoding threshold for scoring SentTr+G2GTr between epochs under a time limit
 QUICK_SHARE = 0.35  # the time that this takes at most, as a share of exact decoding
 MIN_SCORED = 200  # sentences
 FINISH_SECONDS = 3.0  # to load the best model, draw the curve, write the card
-BEHIND, AHEAD = 0.95, 1.15  # the plan is changed if there is time for less or more than these shares of the steps left
+BEHIND, AHEAD = 0.95, 1.15  # the plan changes if there is time for less or more than these shares of the steps left
 
 
 class Speed(NamedTuple):
-    """Seconds for each piece that is encoded."""
+    """Seconds per encoded piece."""
 
     training: float
     encoding: float  # alone, as in decoding
@@ -40,27 +42,22 @@ class Plan:
     n_steps: int
     eval_sentences: int  # scored between epochs; 0 is all
     eval_epochs: int  # epochs between two scorings
-    seconds_a_piece: float  # in training, as timed
+    seconds_a_piece: float  # in training
     train_seconds: float
     score_seconds: float  # for one scoring of the whole development set
-    quick_share: float = 1.0  # the share of it that a sentence takes when it is scored between epochs
+    quick_share: float = 1.0  # time of scoring between epochs, as a share of exact decoding
 
     def finish_seconds(self, n_dev: int) -> float:
-        """The time from the last step to the end: the last epoch's scoring, and all sentences if that was a part of them."""
+        """The time from the last step to the end: one more scoring, then an exact one of all sentences unless that was it."""
         n_scored = min(self.eval_sentences or n_dev, n_dev)
         share = self.quick_share * n_scored / n_dev + (n_scored < n_dev or self.quick_share < 1)
         return 1.2 * share * self.score_seconds + FINISH_SECONDS
 
-    @property
-    def seconds(self) -> float:
-        """The expected time of the whole run."""
-        return self.train_seconds + self.score_seconds
-
     def at_pace(self, step: int, seconds_a_step: float, seconds_left: float) -> "Plan":
-        """The plan for the rest of the time, if the machine is slower than it was when it was timed, or much faster.
+        """The plan for the time left, if the machine is slower than when it was timed, or much faster.
 
-        With fewer steps the learning rate still comes down to 0 in time. More are planned in the first half only, since the
-        rate rises with them.
+        With fewer steps the learning rate still falls to 0 in time. Steps are added in the first half only, since they raise
+        the rate.
         """
         left, planned = int(seconds_left / seconds_a_step), self.n_steps - step
         is_behind = left < BEHIND * planned
@@ -69,14 +66,19 @@ class Plan:
 
 
 def timed(step: Callable[[IntArray], object], sampler: Sampler) -> float:
-    """Seconds for each piece, from a few real batches; the first one is run twice, to warm up."""
-    batches = sampler.batches(0)
-    chosen = [batches[i] for i in np.linspace(0, len(batches) - 1, min(N_TIMED, len(batches))).astype(int)]
+    """Seconds per piece, from a few real batches; the first one is run twice, to warm up."""
+    chosen = evenly_spaced(sampler.batches(0), N_TIMED)
     step(chosen[0])
     begin = monotonic()
     for batch in chosen:
         step(batch)
     return (monotonic() - begin) / float(sum(sampler.costs[batch].sum() for batch in chosen))
+
+
+def evenly_spaced(items: Sequence[Item], number: int) -> list[Item]:
+    """This many of the items, from the first to the last; 0 is all of them."""
+    number = min(number or len(items), len(items))
+    return [items[i] for i in np.linspace(0, len(items) - 1, number).astype(int)]
 
 
 def plan(sampler: Sampler, dev: Sequence[Features], speed: Speed, *, seconds_left: float | None) -> Plan:
@@ -97,7 +99,7 @@ def plan(sampler: Sampler, dev: Sequence[Features], speed: Speed, *, seconds_lef
 
 
 def _for_time(sampler: Sampler, n_dev: int, speed: Speed, *, score_seconds: float, seconds_left: float) -> Plan:
-    """The plan that fits the time left: a part of it for scoring, the rest for steps."""
+    """The plan that fits into the time left: part of it for scoring, the rest for steps."""
     is_quick = sampler.model.graph_input and sampler.model.input == "sentence"
     quick_share = QUICK_SHARE if is_quick else 1.0
     available = max(seconds_left * (1 - RESERVE) - score_seconds - FINISH_SECONDS, 0.0)

@@ -1,4 +1,4 @@
-"""Training in several processes, started by torchrun. With one process nothing here does anything."""
+"""Training in several processes, started by torchrun; all of this does nothing in a single process."""
 
 import os
 import sys
@@ -24,12 +24,12 @@ class Processes:
         if self.count > 1:
             if on_gpu:
                 torch.cuda.set_device(self.device)
-            # long enough for the first to score the development set, for which the others wait
+            # the others wait while the first one scores the development set
             dist.init_process_group("nccl" if on_gpu else "gloo", timeout=timedelta(hours=12))
 
     @property
     def is_first(self) -> bool:
-        """Whether this process is the one that writes files, scores and prints."""
+        """Whether this process writes files, scores and prints."""
         return self.rank == 0
 
     def wrap(self, module: nn.Module) -> nn.Module:
@@ -67,8 +67,7 @@ class Processes:
     def finish(self) -> None:
         """Wait for the others, then end the process at once.
 
-        If Python exits in the normal way, a thread of torch that is still running sometimes aborts the process, and torchrun
-        reports that the whole run failed.
+        In a normal exit, a torch thread that is still running sometimes aborts the process, and torchrun reports a failed run.
         """
         if self.count > 1:
             self.wait()

@@ -29,8 +29,9 @@ class RunReport:
         """Report the plan; steps begin after `resumed_at`."""
         scored = f"{plan.eval_sentences:,} sentences of" if plan.eval_sentences else "all of"
         when = "each epoch" if plan.eval_epochs == 1 else f"every {plan.eval_epochs} epochs"
+        minutes = (plan.train_seconds + plan.score_seconds) / 60
         self.note(
-            f"plan: {plan.n_steps:,} steps, about {plan.seconds / 60:.0f} minutes "
+            f"plan: {plan.n_steps:,} steps, about {minutes:.0f} minutes "
             f"({1 / plan.seconds_a_piece:,.0f} pieces a second); {scored} the development set after {when}"
         )
         if resumed_at:

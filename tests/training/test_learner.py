@@ -6,7 +6,7 @@ import pytest
 
 from graph2graph.config import TrainConfig
 from graph2graph.parser.parser import Parser
-from graph2graph.training.optimiser import optimiser, set_rate
+from graph2graph.training.learner import optimiser, set_rate
 from toy_training import tiny_parser
 
 DEFAULTS = TrainConfig()
