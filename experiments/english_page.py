@@ -6,7 +6,7 @@ from typing import Any
 from graph_use import CASES
 
 from graph2graph import markdown
-from graph2graph.analysis.significance import LEVEL
+from graph2graph.analysis.significance import described
 from graph2graph.config import Config
 from graph2graph.files import write_text
 from graph2graph.variants import VARIANTS
@@ -35,7 +35,7 @@ randomisation (two-sided).
 """
 SAYS = """\
 On test there is no significant difference. The shipped model is the one with the best score on dev, so its lead there proves
-little. Trained from the start, SentTr+G2GTr differs from SentTr by {points:+.2f} LAS on test ({verdict}). That
+little. Trained from the start, SentTr+G2GTr differs from SentTr by {points:+.2f} LAS on test, {verdict}. That
 pair is not in the table because the first took {minutes} minutes: other work slowed its machine.
 [How the graph was trained](design/graph-training.md) has more.
 """
@@ -86,16 +86,7 @@ def conclusion(results: dict[str, Any]) -> str:
     if not rows:
         return ""
     minutes = " minutes and the second ".join(f"{runs[name]['seconds'] / 60:.0f}" for name in names)
-    return SAYS.format(points=rows[0]["las"], verdict=verdict(rows[0]["randomisation"]), minutes=minutes)
-
-
-def verdict(p_value: float) -> str:
-    """Whether a difference is significant.
-
-    >>> verdict(0.0106), verdict(0.3701)
-    ('p = 0.011', 'not significant, p = 0.370')
-    """
-    return f"p = {p_value:.3f}" if p_value < LEVEL else f"not significant, p = {p_value:.3f}"
+    return SAYS.format(points=rows[0]["las"], verdict=described(rows[0]["randomisation"]), minutes=minutes)
 
 
 def runs_table(runs: dict[str, Any]) -> str:
@@ -115,7 +106,7 @@ def runs_table(runs: dict[str, Any]) -> str:
 def differences_table(differences: dict[str, Any]) -> str:
     """SentTr+G2GTr against SentTr, after the same start and as much time, for each seed and split."""
     rows = [
-        [split, f"{row['second']} − {row['first']}", f"{row['las']:+.2f}", verdict(row["randomisation"])]
+        [split, f"{row['second']} − {row['first']}", f"{row['las']:+.2f}", described(row["randomisation"])]
         for split, compared in differences.items()
         for row in compared
         if row["first"].startswith("sent-on-") and row["tags"] == "gold"
