@@ -22,7 +22,7 @@ def reproduce(
     name: str = typer.Argument(metavar="TABLE", help="A directory of experiments/ (wsj, ud, …), or claims."),
     profile: ProfileName = typer.Option(
         "cpu",
-        help="What a small machine can train, or the paper's own settings, which need a GPU and its data.",
+        help="cpu: what a small machine can train. paper: the paper's settings, which need a GPU and the paper's data.",
     ),
     dry_run: bool = typer.Option(
         False, "--dry-run", help="Run nothing; show what is done and how long the rest takes."
@@ -30,10 +30,10 @@ def reproduce(
     rows: str = typer.Option(None, metavar="A,B,…", help="Only these rows."),
     seeds: str = typer.Option(None, metavar="1,2,…", help="These seeds instead of those planned."),
     minutes: float = typer.Option(
-        None, min=0.05, help="Another time limit for each run; such results are kept apart from those of the plan."
+        None, min=0.05, help="Time limit of each run, instead of the planned one; such results are kept apart."
     ),
     workers: int = typer.Option(
-        1, min=1, help="Runs side by side; each has its share of the cores, and as many times its minutes."
+        1, min=1, help="Runs at the same time; each has its share of the cores, and so many times its minutes."
     ),
     treebanks: Path = typer.Option(
         None, envvar="G2G_TREEBANKS", help="Directory with CODE/train.conllu and so on; default: ../shared/treebanks."
@@ -133,7 +133,7 @@ def _as_json(run: PlannedRun, status: "Status", plans: Plans) -> dict[str, Any]:
 
 
 def _show(statuses: "list[tuple[PlannedRun, Status]]", plans: Plans) -> None:
-    """Print all rows in the table's order, also those that other tables run."""
+    """Print all rows in the table's order, with those that show runs of another table."""
     table = Table("row", "title", "seed", "state", "budget", "expected", title=f"{plans.table.title} ({plans.label})")
     for name, row in plans.rows.items():
         if row.same_as:
@@ -151,7 +151,7 @@ def _show(statuses: "list[tuple[PlannedRun, Status]]", plans: Plans) -> None:
 
 
 def _expected(statuses: "list[Status]") -> str:
-    """The time these runs will take; unknown where epochs are the budget and the paper has no figure."""
+    """The time these runs will take; unknown without a time limit or a running time from the paper."""
     minutes = sum(status.minutes for status in statuses)
     if minutes:
         return f"{minutes:.0f} min" if minutes < 100 else f"{minutes / 60:.1f} h"

@@ -1,10 +1,9 @@
 """The paper's claims, tested with our own results.
 
-A claim is one or several comparisons of two rows. Each is tested over the sentences of dev and test, by the words that both
-rows have right. Runs are paired by seed, and a sentence's differences are added up over the seeds, since several seeds are not
-independent evidence about a sentence. A claim holds if the row that should be better is better, and exchanging the two at
-random gives as large a difference in fewer than 5 % of the cases. It does not hold if the other row is better by that measure.
-Else it is undecided.
+A claim has one or more comparisons of two rows. Each compares how many words of each sentence of dev and test the rows have
+right. Runs are paired by seed, and a sentence's differences are added up over the seeds, since several seeds are not
+independent evidence about a sentence. A comparison holds if the row that should be better is significantly better, and does
+not hold if the other one is. Otherwise it is undecided.
 """
 
 from collections.abc import Mapping

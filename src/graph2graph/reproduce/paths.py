@@ -10,7 +10,7 @@ from graph2graph.reproduce.plans import PlannedRun
 from graph2graph.reproduce.rows import table_names
 from graph2graph.treebank import conllu
 
-HELD_OUT = 0.1  # share at the end of a training file that serves as development file where there is none
+HELD_OUT = 0.1  # where there is no dev file: the share of the training file, at its end, that serves as one
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class Paths:
 
     @classmethod
     def find(cls, treebanks: Path | None = None, *, start: Path | None = None) -> "Paths":
-        """The clone around `start`, by default the working directory, or else the one this package runs from."""
+        """The clone that contains `start` (default: the working directory), or else the one with this package."""
         here = (start or Path.cwd()).absolute()
         for root in (here, *here.parents, Path(__file__).absolute().parents[3]):
             if table_names(root / "experiments"):
@@ -93,7 +93,7 @@ class Paths:
             conllu.write((sentences[int(n * step)] for n in range(int(len(sentences) / step))), files["watched"])
 
     def published(self, path: Path) -> str:
-        """A path without anything of this machine: relative to the clone, or under $G2G_TREEBANKS."""
+        """A path that says nothing about this machine: relative to the clone, or under $G2G_TREEBANKS."""
         absolute = Path(os.path.normpath(self.root / path))
         if absolute.is_relative_to(self.treebanks):
             return f"$G2G_TREEBANKS/{absolute.relative_to(self.treebanks)}"

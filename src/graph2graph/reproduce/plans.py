@@ -1,4 +1,4 @@
-"""Plans: the runs of a table in one profile, with all that decides their results.
+"""Plans: the runs of a table in one profile, and everything that their results depend on.
 
 The settings of a run, from the weakest to the strongest: the profile's, the profile's for the variant, the profile's for models
 from scratch, the row's, the row's for the profile.
@@ -17,10 +17,10 @@ from graph2graph.variants import VARIANTS
 
 @dataclass(frozen=True)
 class PlannedRun:
-    """One row with one seed: all that decides its result."""
+    """A row with a seed, and everything that its result depends on."""
 
     table: str
-    profile: str  # with the minutes, where they are not the planned ones
+    profile: str  # the label of its Plans
     row: str
     seed: int
     title: str
@@ -39,9 +39,9 @@ class PlannedRun:
 
     @property
     def plan(self) -> dict[str, Any]:
-        """All that must stay the same while it runs, and afterwards for its result to stay valid."""
-        keys = ["variant", "treebank", "encoder", "minutes", "settings"]
-        return {key: getattr(self, key) for key in keys + ["dev_sentences"] * bool(self.dev_sentences)}
+        """The values that must not change while it runs; if they change afterwards, its result is outdated."""
+        plan = {key: getattr(self, key) for key in ("variant", "treebank", "encoder", "minutes", "settings")}
+        return plan | ({"dev_sentences": self.dev_sentences} if self.dev_sentences else {})
 
     @property
     def config(self) -> Config:
@@ -78,11 +78,11 @@ class Plans:
 
     @property
     def label(self) -> str:
-        """The profile's name, with the minutes if they are not the planned ones, since such runs are kept apart."""
+        """The profile's name, with the minutes if they are not the planned ones: such results have their own directory."""
         return self.profile_name if self.minutes is None else f"{self.profile_name}-{self.minutes:g}m"
 
     def runs(self, rows: Sequence[str] | None = None, seeds: Sequence[int] | None = None) -> list[PlannedRun]:
-        """The runs of these rows and seeds, by default of all; every row once before any row twice."""
+        """The runs of these rows and seeds, by default of all, ordered by seed."""
         for name in rows or ():
             if name not in self.rows:
                 raise DataError(f"{self.name} has no row {name!r}; there are {', '.join(self.rows)}")
@@ -134,7 +134,7 @@ class Plans:
         return next((minutes for minutes in given if minutes is not None), None) or None
 
     def _check(self, name: str) -> None:
-        """Check what the schema cannot: names of rows and variants, the treebank, the settings."""
+        """Check what rows.py cannot: names of rows and variants, the treebank, the settings."""
         place, row, against = f"{self.name}/{name}", self.rows[name], self.against(name)
         if against is not None and against not in self.rows:
             raise DataError(f"{place}: against: no row {against!r}")

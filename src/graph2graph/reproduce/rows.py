@@ -41,7 +41,7 @@ class Change(FrozenModel):
     encoder: str | None = None
     treebank: str | None = None
     seeds: list[int] | None = None
-    minutes: float | None = None  # 0: no time limit, as many epochs as the settings say
+    minutes: float | None = None  # 0: no time limit, `epochs` decides
     against: str | None = None
     settings: Settings = {}
 
@@ -57,7 +57,7 @@ class TableRow(FrozenModel):
     seeds: list[int] | None = None
     against: str | None = None  # the row that its relative error reduction refers to
     same_as: str | None = None  # TABLE/ROW: the runs of that row, shown again
-    only: ProfileName | None = None  # not in the paper, and run in one profile
+    only: ProfileName | None = None  # of a row that is not in the paper: the one profile that has it
     settings: Settings = {}
     cpu: Change = Change()
     paper: Change = Change()
@@ -70,14 +70,14 @@ class Profile(FrozenModel):
     about: str
     treebank: str | None = None
     encoder: str | None = None
-    minutes: float | None = None  # of the whole machine, for each run; default: as many epochs as the settings say
+    minutes: float | None = None  # time limit of each run, on the whole machine; default: none, `epochs` decides
     gpu: bool = False
     dev_sentences: int = 0  # of the development set, evenly spaced, on which checkpoints are chosen; 0 is all
     seeds: list[int] = [1]
     settings: Settings = {}
     variants: dict[str, Settings] = {}
     scratch: Settings = {}
-    seconds: dict[str, float] = {}  # for half a sentence in training, by variant: the paper's running details
+    seconds: dict[str, float] = {}  # by variant, to train on half a sentence: from the paper's running details
 
 
 class TreebankFacts(FrozenModel):

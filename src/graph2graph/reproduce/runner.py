@@ -1,8 +1,8 @@
 """Runs the missing rows of a table and resumes those that were stopped.
 
-A run trains a model, parses the development file, and parses the test file once, when the model is chosen. Each run has a
-separate process, which may be killed at any moment and holds a lock while it works. If this process is killed, that one still
-finishes its run: if the run is started again meanwhile, the new process waits for the lock.
+A run trains a model, parses the development file, and parses the test file once, when the model is chosen. Each run has its
+own process, which holds a lock while it works and may be killed at any moment. If only the process that started it is killed,
+the run goes on; a second process that is started for it waits for the lock.
 """
 
 import os
@@ -36,7 +36,7 @@ def run_all(
     note: Note,
     done: Callable[[], None],
 ) -> list[str]:
-    """Run these, `workers` side by side, and call `done` after each; return the failures with their reasons."""
+    """Do the runs, `workers` at a time, and call `done` after each; return the failures with their reasons."""
     failed: list[str] = []
 
     def fail(run: str, message: str) -> None:
@@ -61,7 +61,7 @@ def run_all(
 
 
 def _job(run: PlannedRun, paths: Paths, scorers: list[Punct], workers: int, note: Note) -> Job[dict[str, Any]]:
-    """Start a run, or start it again: its job."""
+    """The job that starts or resumes a run."""
     paths.prepare(run)
     start, directory = _start(run, paths, workers), paths.run(run)
     note(f"{run.name}: {run.title}, seed {run.seed}")
@@ -71,12 +71,12 @@ def _job(run: PlannedRun, paths: Paths, scorers: list[Punct], workers: int, note
 
 
 def _start(run: PlannedRun, paths: Paths, workers: int) -> RunStart:
-    """The start of a run: the recorded one, or a new one that is recorded."""
+    """The recorded start of a run. A run without one is new: its start is recorded now."""
     directory = paths.run(run)
     start = read_start(directory)
     if start is None:
         threads = max(1, (os.cpu_count() or 1) // workers)
-        limit = None if run.minutes is None else 60 * run.minutes * workers  # a worker has its share of the machine
+        limit = None if run.minutes is None else 60 * run.minutes * workers  # minutes are of the whole machine
         command = training_of(run, paths, limit).command(paths.published)
         start = RunStart(run.plan, threads, limit, paths.commit(), command)
         write_json(directory / "begun.json", asdict(start))

@@ -10,7 +10,7 @@ from graph2graph.reproduce.results import read_start
 from graph2graph.reproduce.runner import is_locked
 
 Kind = Literal["done", "outdated", "part done", "missing", "cannot run"]
-PARSING, MAX_PARSING = 0.15, 10  # share of the budget, and minutes, for parsing both splits with the trained model
+PARSING, MAX_PARSING = 0.15, 10  # parsing both splits takes this share of the time limit, at most so many minutes
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,7 @@ class Status:
 
     kind: Kind
     detail: str = ""
-    minutes: float = 0.0  # of the whole machine, that the rest is expected to take, or would if it could be run
+    minutes: float = 0.0  # expected for the rest of the run, on the whole machine
 
     @property
     def is_to_be_run(self) -> bool:
@@ -43,12 +43,12 @@ def status(run: PlannedRun, plans: Plans, paths: Paths) -> Status:
     if read_start(directory) is None:
         return Status("missing", minutes=expected_minutes(run, plans))
     share = _trained_share(run, paths)
-    parts = [f"{100 * share:.0f} % of the training"] + ["running now"] * is_locked(directory / "lock")
-    return Status("part done", ", ".join(parts), expected_minutes(run, plans, share))
+    running = ", running now" if is_locked(directory / "lock") else ""
+    return Status("part done", f"{100 * share:.0f} % of the training{running}", expected_minutes(run, plans, share))
 
 
 def expected_minutes(run: PlannedRun, plans: Plans, share: float = 0.0) -> float:
-    """The time for the rest of a run: from its budget, or else from the paper's figures for its GPU; 0 if it has none."""
+    """Minutes expected for the rest of a run: from its time limit, or else from the paper's running times; 0 if unknown."""
     if run.minutes is not None:
         return run.minutes * (1 - share) + min(PARSING * run.minutes, MAX_PARSING)
     treebank = plans.table.treebanks.get(run.treebank)
@@ -57,7 +57,7 @@ def expected_minutes(run: PlannedRun, plans: Plans, share: float = 0.0) -> float
 
 
 def _trained_share(run: PlannedRun, paths: Paths) -> float:
-    """The share of its steps that is in the last checkpoint."""
+    """The share of a run's training that is done."""
     directory = paths.run(run)
     if (directory / "run.json").exists() and read_json(directory / "run.json").get("finished"):
         return 1.0

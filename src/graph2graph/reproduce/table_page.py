@@ -205,7 +205,7 @@ def _treebanks(plans: Plans) -> dict[str, str]:
 
 
 def _in_all_sections(lines: Mapping[str, Line]) -> set[str]:
-    """The titles of the paper's rows that were run in every section, so that averages compare."""
+    """The titles of the paper's rows that were run in every section, so that averages are comparable."""
     was_run: dict[str, set[str]] = {line.row.section: set() for line in lines.values()}
     for line in lines.values():
         if line.results and line.row.only is None:
