@@ -62,8 +62,7 @@ def parse(
         False, "--probabilities", help="Write the probability of each arc (ArcP) and of its label (LabelP) to MISC."
     ),
     precision: Literal["fp32", "int8"] = typer.Option(
-        "fp32",
-        help="Number format of the encoder: int8 is faster on a CPU and up to 0.1 LAS less accurate.",
+        "fp32", help="Number format of the encoder: int8 is faster on a CPU and up to 0.1 LAS less accurate."
     ),
     batch_tokens: int = typer.Option(None, min=1, help="Word pieces encoded at once; does not change the trees."),
     threads: int = typer.Option(None, min=1, help="Threads of each process. Default: all cores."),

@@ -63,8 +63,8 @@ def reproduce(
     statuses = _statuses(runs, plans, paths)
     if as_json:
         found = [_as_json(run, status, plans) for run, status in statuses]
-        found += [{"table": plans.name, "row": row, "same_as": plans.rows[row].same_as} for row in plans.shared]
-        print_json(found)
+        shared = {name: row.same_as for name, row in plans.rows.items() if row.same_as}
+        print_json(found + [{"table": plans.name, "row": row, "same_as": same} for row, same in shared.items()])
     else:
         _show(statuses, plans)
     if failed:

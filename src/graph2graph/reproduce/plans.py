@@ -86,14 +86,9 @@ class Plans:
         for name in rows or ():
             if name not in self.rows:
                 raise DataError(f"{self.name} has no row {name!r}; there are {', '.join(self.rows)}")
-        wanted = [name for name in self.rows if (rows is None or name in rows) and name not in self.shared]
+        wanted = [name for name, row in self.rows.items() if (rows is None or name in rows) and not row.same_as]
         runs = [self.run(name, seed) for name in wanted for seed in seeds or self.seeds(name)]
         return sorted(runs, key=lambda run: run.seed)
-
-    @property
-    def shared(self) -> list[str]:
-        """The rows that show runs of another table."""
-        return [name for name, row in self.rows.items() if row.same_as]
 
     def seeds(self, name: str) -> list[int]:
         """The seeds planned for a row."""
@@ -104,6 +99,8 @@ class Plans:
         row, profile, change = self.rows[name], self.profile, self._change(name)
         encoder = change.encoder or profile.encoder
         encoder = None if row.scratch or encoder == "none" else encoder
+        limits = (self.minutes, change.minutes, profile.minutes)
+        minutes = next((limit for limit in limits if limit is not None), None)
         shared = [profile.settings, profile.variants.get(row.variant, {}), {} if encoder else profile.scratch]
         return PlannedRun(
             table=self.name,
@@ -114,7 +111,7 @@ class Plans:
             variant=row.variant,
             treebank=change.treebank or row.treebank or profile.treebank or "",
             encoder=encoder,
-            minutes=self._minutes(change),
+            minutes=minutes or None,  # 0: no limit
             settings=merged(*shared, row.settings, change.settings, {"train": {"seed": seed}}),
             gpu=profile.gpu,
             dev_sentences=profile.dev_sentences,
@@ -127,11 +124,6 @@ class Plans:
     def _change(self, name: str) -> Change:
         row = self.rows[name]
         return row.cpu if self.profile_name == "cpu" else row.paper
-
-    def _minutes(self, change: Change) -> float | None:
-        """The time limit: --minutes, else the row's, else the profile's; none if that is 0."""
-        given = (self.minutes, change.minutes, self.profile.minutes)
-        return next((minutes for minutes in given if minutes is not None), None) or None
 
     def _check(self, name: str) -> None:
         """Check what rows.py cannot: names of rows and variants, the treebank, the settings."""

@@ -84,7 +84,11 @@ def gains(lines: Mapping[str, Line]) -> list[Gain]:
 def page(plans: Plans, paths: Paths) -> str:
     """The whole page."""
     lines = lines_of(plans, paths)
-    parts = [*_introduction(plans, lines), *_sections(plans, lines)]
+    parts, treebanks = _introduction(plans, lines), _treebanks(plans)
+    sections: dict[str, list[Line]] = {}
+    for line in lines.values():
+        sections.setdefault(line.row.section, []).append(line)
+    parts += [_section(title, section, lines, plans, treebanks) for title, section in sections.items()]
     if gains(lines):
         file = paths.page(plans.name, plans.label, ".svg").name
         parts += ["## Relative error reductions", f"![Relative error reductions, ours beside the paper's]({file})"]
@@ -119,14 +123,6 @@ def _introduction(plans: Plans, lines: Mapping[str, Line]) -> list[str]:
     source = f"{table.source} of the paper. {table.about}"
     has_comparisons = any(line.against for line in lines.values())
     return [f"# {table.title}", source, plans.profile.about, made, RER if has_comparisons else ""]
-
-
-def _sections(plans: Plans, lines: Mapping[str, Line]) -> list[str]:
-    sections: dict[str, list[Line]] = {}
-    for line in lines.values():
-        sections.setdefault(line.row.section, []).append(line)
-    treebanks = _treebanks(plans)
-    return [_section(title, section, lines, plans, treebanks) for title, section in sections.items()]
 
 
 def _section(
