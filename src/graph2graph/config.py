@@ -15,11 +15,14 @@ class FrozenModel(BaseModel):
 
     @classmethod
     def parse(cls, values: dict[str, Any], source: str) -> Self:
-        """The settings from plain values; an error names the key. `source` is the file or option they come from."""
+        """The settings from plain values; an error names `source`, the file or option they come from, and the key."""
         try:
             return cls.model_validate(values)
         except ValidationError as error:
-            raise DataError(f"{source}: {problem(error)}") from error
+            first = error.errors()[0]
+            key = ".".join(map(str, first["loc"]))
+            message = "unknown key" if first["type"] == "extra_forbidden" else first["msg"]
+            raise DataError(f"{source}: {key}: {message}" if key else f"{source}: {message}") from error
 
 
 class EncoderConfig(FrozenModel):
@@ -143,11 +146,3 @@ class Config(FrozenModel):
     model: ModelConfig = ModelConfig()
     train: TrainConfig = TrainConfig()
     decode: DecodeConfig = DecodeConfig()
-
-
-def problem(error: ValidationError) -> str:
-    """The first error in settings, in one line: the key and the reason."""
-    first = error.errors()[0]
-    key = ".".join(str(part) for part in first["loc"])
-    message = "unknown key" if first["type"] == "extra_forbidden" else first["msg"]
-    return f"{key}: {message}" if key else message

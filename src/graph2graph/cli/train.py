@@ -152,11 +152,9 @@ class _BarReport(RunReport):
         self.task = self.progress.add_task("training", total=None, loss=0.0)
 
     def planned(self, plan: "Plan", resumed_at: int) -> None:
-        """Report the plan and set up the bar."""
         self.progress.update(self.task, total=plan.n_steps, completed=resumed_at)
         super().planned(plan, resumed_at)
 
     def stepped(self, step: int, loss: float) -> None:
-        """Move the bar."""
         super().stepped(step, loss)
         self.progress.update(self.task, completed=step, loss=self.loss)

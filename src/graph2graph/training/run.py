@@ -110,9 +110,6 @@ def _result(outcome: Outcome) -> dict[str, Any]:
     }
 
 
-# ---------------------------------------------------------------------- checks before the first step
-
-
 def _read(file: Path) -> list[Sentence]:
     sentences = list(conllu.read(file))
     if not sentences:
