@@ -27,7 +27,8 @@ def test_a_state_keeps_what_is_near(data: st.DataObject, n_words: int, max_posit
     for node in state.focus:
         if node != NO_NODE:
             assert given.nodes[given.node_tokens[0, node]] == node
-    everything = [*state.stack, *reversed(state.buffer), *(state.deleted if graph else [])]
+    deleted = [word for word, head in enumerate(state.heads) if head != NO_NODE]
+    everything = [*state.stack, *reversed(state.buffer), *(deleted if graph else [])]
     if len(everything) + (3 if graph else 2) <= max_positions:
         assert words == everything
     else:

@@ -20,7 +20,7 @@ from graph2graph.encoder.graph_attention import GraphAttention, record_attention
 from graph2graph.errors import DataError
 from graph2graph.parser.parser import Parser
 from graph2graph.parser.trace import Trace, trace
-from graph2graph.transition.state import Action, State
+from graph2graph.transition.state import NO_NODE, Action, State
 from graph2graph.treebank import conllu
 from graph2graph.treebank.sentence import Sentence
 from graph2graph.variants import VARIANTS
@@ -74,7 +74,7 @@ def check_steps(traced: Trace) -> None:
     for step in traced["steps"]:
         assert step["stack"] == state.stack
         assert step["buffer"] == state.buffer[::-1]
-        assert step["deleted"] == state.deleted
+        assert step["deleted"] == [word for word, head in enumerate(state.heads) if head != NO_NODE]
         assert [choice["action"] for choice in step["actions"]] == [action.title for action in state.legal()]
         assert sum(choice["p"] for choice in step["actions"]) == pytest.approx(1, abs=1e-5)
         assert step["p"] == max(choice["p"] for choice in step["actions"])

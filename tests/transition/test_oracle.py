@@ -289,4 +289,4 @@ def test_on_the_gold_path_the_completion_is_the_rest_of_it(data: st.DataObject, 
     state = State(len(heads))
     for action in actions[:n_done]:
         state.apply(Action(action))
-    assert completion(state, heads) == actions[n_done:]
+    assert completion(state, heads) == list(actions[n_done:])

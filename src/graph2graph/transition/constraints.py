@@ -1,9 +1,9 @@
 """Constraints: which actions keep the given arcs of a sentence possible.
 
-An action is allowed if it is legal, makes no arc that contradicts a given one, deletes no word that still waits for a given
-dependent, and leads to a state from which some tree with all given arcs can be built. To decide the last, each allowed action
-is kept with a completion: the actions that finish such a tree after it. Taking an allowed action leaves its completion, so
-some action is always allowed and the final tree has all given arcs.
+An action is allowed if it is legal, adds no arc that contradicts a given one, deletes no word that still lacks a given
+dependent, and leads to a state from which some tree with all given arcs can be built. To be sure of that, each allowed action
+has a completion: the actions that finish such a tree after it. Once the action is taken, its completion begins with an allowed
+one. So some action is always allowed, and the final tree has all given arcs.
 """
 
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ class Constraint:
     """The given arcs of one sentence, and its parser state."""
 
     def __init__(self, heads: Sequence[int]) -> None:
-        """heads: of nodes 0..n; NO_NODE where any head will do, NOT_ROOT where any word will."""
+        """The heads are of nodes 0..n: NO_NODE where any head will do, NOT_ROOT where any word will."""
         self.heads = list(heads)
         self.state = State(len(heads) - 1)
         self.n_missing = [0] * len(heads)  # given dependents that each node still lacks
@@ -50,14 +50,13 @@ class Constraint:
         self.completions = {known[0]: known[1:]} if known else {}
         for action in self.state.legal():
             if action not in self.completions and self._agrees(action):
-                after = _copy(self.state)
+                after = self.state.copy()
                 after.apply(action)
-                completion = _completion(after, self.heads)
-                if completion is not None:
+                if (completion := _completion(after, self.heads)) is not None:
                     self.completions[action] = completion
 
     def _agrees(self, action: Action) -> bool:
-        """Whether the arc of an action agrees with the given ones, and its dependent waits for no given dependent."""
+        """Whether the arc of an action agrees with the given ones, and its dependent has all its given dependents."""
         arc = arc_of(action, self.state.focus)
         if arc is None:
             return True
@@ -85,8 +84,7 @@ def check(heads: Sequence[int]) -> None:
 def _completion(state: State, given: Sequence[int]) -> list[Action] | None:
     """Actions that lead from a state to some tree with the given arcs; None if none was found."""
     tree = _tree(state, given)
-    found = None if tree is None else oracle.completion(state, tree)
-    return None if found is None else [Action(number) for number in found]
+    return None if tree is None else oracle.completion(state, tree)
 
 
 def _tree(state: State, given: Sequence[int]) -> list[int] | None:
@@ -118,9 +116,3 @@ def _tree(state: State, given: Sequence[int]) -> list[int] | None:
             nearest = map(sequence.__getitem__, chain(reversed(range(index)), range(index + 1, len(sequence))))
             heads[word] = ancestor[word] = next(other for other in nearest if top(other) != word)
     return heads[1:]
-
-
-def _copy(state: State) -> State:
-    copy = State(len(state.heads) - 1)
-    copy.stack, copy.buffer, copy.heads = list(state.stack), list(state.buffer), list(state.heads)
-    return copy

@@ -22,7 +22,7 @@ _ACTIONS = {int(action): action for action in Action}  # several times as fast a
 def transitions(heads: Sequence[int], *, swap: Swap = "eager", start: State | None = None) -> bytearray:
     """The actions that build this tree (heads of words 1..n, one of them 0), each as its number.
 
-    From a state on the gold path they are the rest of the path. From another state they may fail: see `completion`.
+    From a state on the gold path they are the rest of the path. From other states they may fail: see `completion`.
 
     >>> from graph2graph.transition.state import Action
     >>> [Action(a).title for a in transitions([2, 0])]
@@ -31,7 +31,8 @@ def transitions(heads: Sequence[int], *, swap: Swap = "eager", start: State | No
     head = [-1, *heads]
     order = projective_order(heads)
     part = _projective_parts(head) if swap == "lazy" else None
-    stack, buffer, missing = _begin(heads, start)
+    start = start or State(len(heads))
+    stack, buffer, missing = list(start.stack), list(start.buffer), _n_missing(head, start)
     shift, left, right, swapping = map(int, Action)
 
     actions = bytearray()
@@ -59,41 +60,33 @@ def transitions(heads: Sequence[int], *, swap: Swap = "eager", start: State | No
         stack.append(buffer.pop())
 
 
-def _begin(heads: Sequence[int], start: State | None) -> tuple[list[int], list[int], list[int]]:
-    """Stack and buffer at the start, and how many dependents each node lacks."""
-    missing = [0] * (len(heads) + 1)
-    for h in heads:
-        missing[h] += 1
-    if start is None:
-        return [ROOT], list(range(len(heads), 0, -1)), missing
-    for h in start.heads[1:]:
-        if h != NO_NODE:
-            missing[h] -= 1
-    return list(start.stack), list(start.buffer), missing
+def _n_missing(head: list[int], state: State) -> list[int]:
+    """How many dependents each node still lacks in a state."""
+    missing = [0] * len(head)
+    for word in range(1, len(head)):
+        if state.heads[word] == NO_NODE:
+            missing[head[word]] += 1
+    return missing
 
 
-def completion(state: State, heads: Sequence[int]) -> bytearray | None:
-    """The actions that lead from a state to a tree which has all its arcs; None if none were found.
+def completion(state: State, heads: Sequence[int]) -> list[Action] | None:
+    """The actions that lead from a state to this tree, which has the state's arcs; None if none were found.
 
-    The first attempt brings the words into the tree's projective order, as from the initial state. It fails if words were
-    swapped already or an arc was missed; the second takes their present order for that of the sentence.
+    The first attempt brings the words into the tree's projective order, as from the initial state. It can fail after a swap or
+    a missed arc. The second treats the present order of the words as that of the sentence.
     """
     sequence = [*state.stack, *reversed(state.buffer)]
     rank = {node: position for position, node in enumerate(sequence)}
-    reordered = State(len(sequence) - 1)  # the words that are left, numbered by their present order
+    reordered = State(len(sequence) - 1)  # the words without a head, numbered in their present order
     for _ in state.stack[1:]:
         reordered.apply(Action.SHIFT)
-    for attempt in range(2):
-        if attempt == 0:
-            actions = transitions(heads, start=state)
-        else:
-            actions = transitions([rank[heads[word - 1]] for word in sequence[1:]], start=reordered)
-        after = State(len(heads))
-        after.stack, after.buffer, after.heads = list(state.stack), list(state.buffer), list(state.heads)
-        for number in actions:
-            if not after.is_legal(_ACTIONS[number]):
+    for tree, start in ((heads, state), ([rank[heads[word - 1]] for word in sequence[1:]], reordered)):
+        actions = [_ACTIONS[number] for number in transitions(tree, start=start)]
+        after = state.copy()
+        for action in actions:
+            if not after.is_legal(action):
                 break
-            after.apply(_ACTIONS[number])
+            after.apply(action)
         if after.is_final and after.heads[1:] == list(heads):
             return actions
     return None
@@ -139,33 +132,23 @@ def rebuild(n_words: int, actions: Sequence[int]) -> list[int]:
 
 
 def _projective_parts(head: list[int]) -> list[int]:
-    """The part of each node, named by its top node: parts are what arcs without swaps can build."""
-    missing = [0] * len(head)
-    for h in head[1:]:
-        missing[h] += 1
-    joined = [-1] * len(head)  # the node each was attached to
+    """The part of each node, named by its top node: the subtrees that can be built without swaps."""
+    missing = _n_missing(head, State(len(head) - 1))
     stack: list[int] = []
+    attached: list[int] = []  # a node comes after all its dependents
     for node in range(len(head)):
         stack.append(node)
         while len(stack) > 1:
             s1, s2 = stack[-1], stack[-2]
             if head[s2] == s1 and not missing[s2]:
-                del stack[-2]
-                joined[s2] = s1
-                missing[s1] -= 1
+                dependent = stack.pop(-2)
             elif head[s1] == s2 and not missing[s1]:
-                del stack[-1]
-                joined[s1] = s2
-                missing[s2] -= 1
+                dependent = stack.pop()
             else:
                 break
-    # A node is joined only after all its dependents, so following `joined` upwards ends at the top of its part.
+            attached.append(dependent)
+            missing[head[dependent]] -= 1
     part = list(range(len(head)))
-    for node in range(len(head)):
-        path = []
-        while joined[node] != -1 and part[node] == node:
-            path.append(node)
-            node = joined[node]
-        for below in path:
-            part[below] = part[node]
+    for dependent in reversed(attached):
+        part[dependent] = part[head[dependent]]
     return part

@@ -95,10 +95,12 @@ class State:
         s2 = self.stack[-2] if len(self.stack) > 1 else NO_NODE
         return s2, self.stack[-1], self.buffer[-1] if self.buffer else NO_NODE
 
-    @property
-    def deleted(self) -> list[int]:
-        """The words that have their head, and so have left stack and buffer; in sentence order."""
-        return [word for word in range(1, len(self.heads)) if self.heads[word] != NO_NODE]
+    def copy(self) -> "State":
+        """A state that changes independently."""
+        copy = State(0)
+        copy.stack, copy.buffer = list(self.stack), list(self.buffer)
+        copy.heads, copy.labels = list(self.heads), list(self.labels)
+        return copy
 
     def is_legal(self, action: Action) -> bool:
         """Whether the action is legal; the rules are at the top of this file."""
