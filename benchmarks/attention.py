@@ -33,7 +33,9 @@ from torch import Tensor
 from torch.profiler import ProfilerActivity, profile
 
 import naive
-from graph2graph.encoder.encoder import EncoderConfig, Graph, GraphEncoder
+from graph2graph.config import EncoderConfig
+from graph2graph.encoder.encoder import GraphEncoder
+from graph2graph.encoder.layout import Graph
 from machine import describe, seconds
 
 N_ROWS = 32

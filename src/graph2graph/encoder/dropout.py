@@ -1,7 +1,6 @@
 """Dropout that is cheap on a CPU, where torch's own takes a tenth of a training step.
 
-One random byte decides each element, and one draw gives eight bytes. Training sets the seed at every step, so a resumed run
-draws the same numbers. On a GPU this is torch's dropout.
+One random byte decides each element, and one draw gives eight bytes. On a GPU this is torch's dropout.
 """
 
 from collections.abc import Sequence
@@ -15,7 +14,7 @@ _source = np.random.Generator(np.random.SFC64(0))
 
 
 def seed(numbers: Sequence[int]) -> None:
-    """Restart the random numbers of every `Dropout` on the CPU, and of torch on a GPU."""
+    """Restart the random numbers; training does so at every step, so that a resumed run draws the same ones."""
     global _source
     _source = np.random.Generator(np.random.SFC64(np.random.SeedSequence(numbers)))
     if torch.cuda.is_available():
@@ -39,7 +38,3 @@ class Dropout(nn.Module):
         draws = _source.integers(0, 2**64 - 1, -(-x.numel() // 8), dtype=np.uint64, endpoint=True)
         keep = torch.from_numpy(draws.view(np.uint8)[: x.numel()]).view(x.shape) >= dropped
         return x * torch.where(keep, 256 / (256 - dropped), 0.0).to(x.dtype)
-
-    def extra_repr(self) -> str:
-        """The probability, for `repr`."""
-        return f"p={self.p}"

@@ -31,8 +31,6 @@ from graph2graph.encoder.dropout import Dropout
 from graph2graph.encoder.graph_attention import GraphAttention
 from graph2graph.encoder.layout import Graph, HeadLayout, Layout, RelatedPairs
 
-__all__ = ["EncoderConfig", "Graph", "GraphEncoder", "Layer", "position_bucket"]
-
 START_STD = 0.02  # of the initial values of all tables and matrices, as in BERT
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "gelu": F.gelu,
@@ -104,10 +102,8 @@ class GraphEncoder(nn.Module):
         """
         if lengths is None:
             lengths = torch.full(tokens.shape[:1], tokens.shape[1], device=tokens.device)
-        if int(lengths.max()) > self.config.max_positions:
-            raise ValueError(
-                f"rows of {int(lengths.max())} tokens: the encoder has {self.config.max_positions} positions"
-            )
+        if (longest := int(lengths.max())) > self.config.max_positions:
+            raise ValueError(f"a row of {longest} tokens: the encoder has {self.config.max_positions} positions")
         if isinstance(graph, Tensor):
             graph = Graph.from_dense(graph)
         if graph is not None and bool((graph.relations >= self.config.relations).any()):
@@ -132,15 +128,14 @@ class GraphEncoder(nn.Module):
         x = self.widen(self.dropout(self.norm(x)))  # [N, d]
         heads, pairs = HeadLayout(layout, self.config.heads), None
         if self.config.relations:
-            graph = Graph.empty(x.device) if graph is None else graph
-            pairs = RelatedPairs.of(graph, heads, self.config.relations)
+            pairs = RelatedPairs.of(graph or Graph.empty(x.device), heads, self.config.relations)
         bias = self._bias(layout)
         for number, layer in enumerate(self.layers, start=1):
             x = layer(x, heads, pairs, bias, wanted if number == len(self.layers) else None)
         return x
 
     def _bias(self, layout: Layout) -> Tensor | None:
-        """The part of the scores that does not depend on the tokens: -∞ at padding, and MPNet's bias by distance."""
+        """The bias of the scores, [B·h, 1 or n, n]: -∞ at padding, plus MPNet's bias by distance; None if there is neither."""
         bias: Tensor | None = None
         if layout.n_tokens < layout.n_rows * layout.width:
             hidden = ~layout.is_real.repeat_interleave(self.config.heads, dim=0)[:, None]  # [B·h, 1, n]
@@ -154,7 +149,7 @@ class GraphEncoder(nn.Module):
 
 
 def position_bucket(distance: Tensor, n_buckets: int, furthest: int = 128) -> Tensor:
-    """The bucket of a signed distance, as in T5 and MPNet: half of them for each sign, exact when near, then logarithmic."""
+    """The bucket of a signed distance, as in T5 and MPNet: half for each sign, exact when near, then logarithmic."""
     per_side = n_buckets // 2
     exact = per_side // 2
     size = distance.abs()

@@ -10,28 +10,20 @@ from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers,
 from graph2graph.errors import DataError
 from graph2graph.files import read_json
 
-_SPECIAL = {
-    "cls": ("[CLS]", "<s>"),
-    "sep": ("[SEP]", "</s>"),
-    "mask": ("[MASK]", "<mask>"),
-    "unknown": ("[UNK]", "<unk>"),
-}
-
-
 _BERT_SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 
 
 class Pieces:
-    """The piece ids of words. They never depend on the sentence: each word is tokenised alone."""
+    """The piece ids of words; each word is tokenised alone, so they never depend on the sentence."""
 
     def __init__(self, tokenizer: Tokenizer, *, source: str, max_pieces: int = 32) -> None:
         tokenizer.no_padding()
         tokenizer.no_truncation()
         self.tokenizer = tokenizer
         self.max_pieces = max_pieces
-        ids = {name: _first_id(tokenizer, tokens, source) for name, tokens in _SPECIAL.items()}
-        self.cls, self.sep, self.mask, self.unknown = ids["cls"], ids["sep"], ids["mask"], ids["unknown"]
-        # A byte-level tokeniser marks the start of a word by the space before it.
+        special = (("[CLS]", "<s>"), ("[SEP]", "</s>"), ("[MASK]", "<mask>"), ("[UNK]", "<unk>"))
+        self.cls, self.sep, self.mask, self.unknown = (_first_id(tokenizer, tokens, source) for tokens in special)
+        # a byte-level tokeniser expects a space before each word
         pre_tokenizer = json.loads(tokenizer.to_str()).get("pre_tokenizer") or {}
         self._prefix = " " if "ByteLevel" in json.dumps(pre_tokenizer) else ""
         self._known: dict[str, list[int]] = {}
@@ -54,15 +46,11 @@ class Pieces:
     @classmethod
     def read(cls, directory: Path, *, max_pieces: int = 32) -> "Pieces":
         """The tokeniser in the directory of an encoder or a model: tokenizer.json, or BERT's vocab.txt."""
-        path, vocab = directory / "tokenizer.json", directory / "vocab.txt"
+        path = next(filter(Path.exists, (directory / "tokenizer.json", directory / "vocab.txt")), None)
+        if path is None:
+            raise DataError(f"{directory}: no tokeniser; expected tokenizer.json or vocab.txt")
         try:
-            if path.exists():
-                tokenizer = Tokenizer.from_file(str(path))
-            elif vocab.exists():
-                path = vocab
-                tokenizer = _bert_tokenizer(vocab, directory / "tokenizer_config.json")
-            else:
-                raise DataError(f"{directory}: no tokeniser; expected tokenizer.json or vocab.txt")
+            tokenizer = Tokenizer.from_file(str(path)) if path.suffix == ".json" else _bert_tokenizer(path)
         except DataError:
             raise
         except Exception as error:  # tokenizers raises plain Exception
@@ -71,9 +59,9 @@ class Pieces:
 
     @classmethod
     def train(cls, forms: Iterable[str], *, vocab_size: int = 8000, max_pieces: int = 32) -> "Pieces":
-        """A WordPiece vocabulary learnt from these words, for a parser without pretrained encoder. It is deterministic."""
+        """A WordPiece vocabulary learnt from these words, for a parser without pretrained encoder; always the same one."""
         words = [word for form in forms for word in unicodedata.normalize("NFC", form).split()]
-        # The trainer breaks ties by the ids of letters, which come from a hash table in random order: so ids are given here.
+        # The trainer breaks ties by the ids of letters, which it would number in the random order of a hash table.
         letters = sorted({word[0] for word in words}) + sorted({f"##{letter}" for word in words for letter in word[1:]})
         trainer = trainers.WordPieceTrainer(
             vocab_size=vocab_size, special_tokens=[*_BERT_SPECIAL, *letters], show_progress=False
@@ -96,8 +84,9 @@ def _first_id(tokenizer: Tokenizer, tokens: tuple[str, ...], source: str) -> int
     raise DataError(f"{source}: the vocabulary has no {' or '.join(tokens)}")
 
 
-def _bert_tokenizer(vocab: Path, config: Path) -> Tokenizer:
-    """BERT's tokeniser, uncased unless the config says otherwise."""
+def _bert_tokenizer(vocab: Path) -> Tokenizer:
+    """BERT's tokeniser, uncased unless tokenizer_config.json says otherwise."""
+    config = vocab.with_name("tokenizer_config.json")
     settings = read_json(config) if config.exists() else {}
     tokenizer = Tokenizer(models.WordPiece.from_file(str(vocab), unk_token="[UNK]"))
     tokenizer.add_special_tokens([token for token in _BERT_SPECIAL if tokenizer.token_to_id(token) is not None])

@@ -1,9 +1,9 @@
 """Encoder layers with 8-bit integer products, for faster parsing on a CPU.
 
-Weights have 7 bits and one scale for each output. With 8 bits, CPUs without VNNI can overflow the 16 bits in which they add two
-products, and trees would differ between machines. Activations have 8 bits between the smallest and the largest of a token, so
-the sentences of a batch cannot influence each other; wide layers do this for groups of inputs, because a few large activations
-would leave the others few levels. The sums are of integers, hence exact and independent of their order.
+Weights have 7 bits and one scale for each output: with 8 bits, CPUs without VNNI can overflow the 16 bits in which they add two
+products, and trees would differ between machines. Activations have 8 bits, scaled to the smallest and largest value of their
+token, so that the sentences of a batch cannot influence each other. Wide layers scale each group of inputs by itself, because a
+few large activations would leave the others few levels. Sums of integers are exact and do not depend on their order.
 """
 
 from typing import Literal, NamedTuple
@@ -17,7 +17,7 @@ from graph2graph.errors import DataError
 Precision = Literal["fp32", "int8"]
 
 WEIGHT_LEVELS, ACTIVATION_LEVELS = 63, 255
-GROUP = 768  # at most so many inputs share their levels
+GROUP = 768  # inputs that share one scale, at most
 
 
 class _Group(NamedTuple):
@@ -67,17 +67,12 @@ def to_int8(encoder: GraphEncoder) -> None:
     """Replace the linear layers of an encoder in place; afterwards it cannot be trained."""
     if encoder.words.weight.device.type != "cpu":
         raise DataError("int8 is for CPUs")
-    for layer in encoder.layers:
-        for module in list(layer.modules()):
+    try:
+        for module in list(encoder.layers.modules()):
             for name, child in list(module.named_children()):
                 if isinstance(child, nn.Linear):
-                    module.add_module(name, _converted(child))
-
-
-def _converted(linear: nn.Linear) -> Int8Linear:
-    try:
-        return Int8Linear(linear)
+                    module.add_module(name, Int8Linear(child))
     except (AttributeError, NotImplementedError, RuntimeError) as error:
         raise DataError(
-            "int8 needs the integer products of oneDNN, which this build of torch lacks; use fp32"
+            "int8 needs the integer products of oneDNN, absent from this build of torch; use fp32"
         ) from error

@@ -1,7 +1,7 @@
 """Reads encoders from Hugging Face directories: configuration and weights of BERT, RoBERTa / XLM-R, DistilBERT, ELECTRA, MPNet.
 
-All names of checkpoint keys are in this file. A directory holds config.json and model.safetensors (or its shards, or an
-old pytorch_model.bin); `pieces.py` reads the tokeniser beside them.
+All names of checkpoint keys are in this file. A directory has config.json and model.safetensors (or shards of it, or an old
+pytorch_model.bin); `pieces.py` reads its tokeniser.
 """
 
 import os
@@ -22,8 +22,7 @@ from graph2graph.files import read_json
 
 ARCHITECTURES = ("bert", "roberta", "xlm-roberta", "camembert", "distilbert", "electra", "mpnet")
 
-# Their keys -> ours, without the prefix of the model ("bert.", "roberta.", …).
-_EMBEDDINGS = {
+_EMBEDDINGS = {  # theirs, without the prefix of the model: ours
     "embeddings.word_embeddings.weight": "words.weight",
     "embeddings.position_embeddings.weight": "positions.weight",
     "embeddings.token_type_embeddings.weight": "segments.weight",
@@ -31,62 +30,31 @@ _EMBEDDINGS = {
     "embeddings_project": "widen",
     "encoder.relative_attention_bias.weight": "position_bias.weight",
 }
-_BERT_LAYER = {
-    "attention.self.query": "attention.q",
-    "attention.self.key": "attention.k",
-    "attention.self.value": "attention.v",
-    "attention.output.dense": "attention.output",
-    "attention.output.LayerNorm": "attention_norm",
-    "intermediate.dense": "inner",
-    "output.dense": "outer",
-    "output.LayerNorm": "outer_norm",
+_LAYER_NAMES = {  # ours: theirs in BERT, DistilBERT and MPNet
+    "attention.q": ("attention.self.query", "attention.q_lin", "attention.attn.q"),
+    "attention.k": ("attention.self.key", "attention.k_lin", "attention.attn.k"),
+    "attention.v": ("attention.self.value", "attention.v_lin", "attention.attn.v"),
+    "attention.output": ("attention.output.dense", "attention.out_lin", "attention.attn.o"),
+    "attention_norm": ("attention.output.LayerNorm", "sa_layer_norm", "attention.LayerNorm"),
+    "inner": ("intermediate.dense", "ffn.lin1", "intermediate.dense"),
+    "outer": ("output.dense", "ffn.lin2", "output.dense"),
+    "outer_norm": ("output.LayerNorm", "output_layer_norm", "output.LayerNorm"),
 }
-_DISTILBERT_LAYER = {
-    "attention.q_lin": "attention.q",
-    "attention.k_lin": "attention.k",
-    "attention.v_lin": "attention.v",
-    "attention.out_lin": "attention.output",
-    "sa_layer_norm": "attention_norm",
-    "ffn.lin1": "inner",
-    "ffn.lin2": "outer",
-    "output_layer_norm": "outer_norm",
-}
-_MPNET_LAYER = {
-    "attention.attn.q": "attention.q",
-    "attention.attn.k": "attention.k",
-    "attention.attn.v": "attention.v",
-    "attention.attn.o": "attention.output",
-    "attention.LayerNorm": "attention_norm",
-    "intermediate.dense": "inner",
-    "output.dense": "outer",
-    "output.LayerNorm": "outer_norm",
-}
-_LAYER = _BERT_LAYER | _DISTILBERT_LAYER | _MPNET_LAYER
+_LAYER = {name: ours for ours, theirs in _LAYER_NAMES.items() for name in theirs}
 _LAYER_KEY = re.compile(r"(?:encoder|transformer)\.layer\.(\d+)\.(.+)\.(weight|bias)")
 _PREFIX = re.compile(r"^(bert|roberta|distilbert|electra|mpnet)\.")
 
-# Our settings -> theirs in config.json; DistilBERT names them differently.
-_CONFIG = {
-    "vocab_size": "vocab_size",
-    "width": "hidden_size",
-    "layers": "num_hidden_layers",
-    "heads": "num_attention_heads",
-    "inner_width": "intermediate_size",
-    "activation": "hidden_act",
-    "dropout": "hidden_dropout_prob",
-    "attention_dropout": "attention_probs_dropout_prob",
-    "layer_norm_eps": "layer_norm_eps",
+_SETTINGS: dict[str, tuple[str, str, Any]] = {  # ours: theirs in config.json, in DistilBERT's, and the default
+    "vocab_size": ("vocab_size", "vocab_size", None),
+    "width": ("hidden_size", "dim", None),
+    "layers": ("num_hidden_layers", "n_layers", None),
+    "heads": ("num_attention_heads", "n_heads", None),
+    "inner_width": ("intermediate_size", "hidden_dim", None),
+    "activation": ("hidden_act", "activation", "gelu"),
+    "dropout": ("hidden_dropout_prob", "dropout", 0.1),
+    "attention_dropout": ("attention_probs_dropout_prob", "attention_dropout", 0.1),
+    "layer_norm_eps": ("layer_norm_eps", "layer_norm_eps", 1e-12),
 }
-_DISTILBERT_CONFIG = _CONFIG | {
-    "width": "dim",
-    "layers": "n_layers",
-    "heads": "n_heads",
-    "inner_width": "hidden_dim",
-    "activation": "activation",
-    "dropout": "dropout",
-    "attention_dropout": "attention_dropout",
-}
-_DEFAULTS: dict[str, Any] = {"activation": "gelu", "dropout": 0.1, "attention_dropout": 0.1, "layer_norm_eps": 1e-12}
 
 _HUB_FILES = ["config.json", "tokenizer.json", "tokenizer_config.json", "vocab.txt", "model*.safetensors*"]
 _OLD_FILES = "pytorch_model*.bin"
@@ -118,12 +86,12 @@ def read_config(directory: Path) -> EncoderConfig:
     path = directory / "config.json"
     theirs = _read_theirs(path)
     kind = theirs["model_type"]
-    values = dict(_DEFAULTS)
-    for ours, name in (_DISTILBERT_CONFIG if kind == "distilbert" else _CONFIG).items():
-        if name in theirs:
-            values[ours] = theirs[name]
-        elif ours not in values:
+    values: dict[str, Any] = {}
+    for ours, (usual, of_distilbert, default) in _SETTINGS.items():
+        name = of_distilbert if kind == "distilbert" else usual
+        if name not in theirs and default is None:
             raise DataError(f"{path}: key {name!r} is missing")
+        values[ours] = theirs.get(name, default)
     positions = theirs.get("max_position_embeddings", 512)
     values["max_positions"] = positions - _position_offset(theirs) if isinstance(positions, int) else positions
     values["n_segments"] = 0 if kind in ("distilbert", "mpnet") else theirs.get("type_vocab_size", 2)
@@ -137,7 +105,7 @@ def read_config(directory: Path) -> EncoderConfig:
 def load(directory: Path, config: EncoderConfig) -> GraphEncoder:
     """An encoder of this shape with the embeddings and the first layers of a directory.
 
-    Parameters that the pretrained model lacks (relations, further segments) are initialised with small values.
+    Parameters that the pretrained model lacks (relations, further segments) keep their small initial values.
     """
     available = read_config(directory)
     if config.layers > available.layers:
@@ -159,7 +127,7 @@ def load(directory: Path, config: EncoderConfig) -> GraphEncoder:
 
 
 def _targets(encoder: GraphEncoder) -> dict[str, Tensor]:
-    """The parameters that pretrained weights are copied to, by name: all but relations; query, key and value apart."""
+    """The parameters to copy pretrained weights to, by name: all but relations, with query, key and value separate."""
     targets: dict[str, Tensor] = {}
     for name, parameter in encoder.state_dict().items():
         if ".qkv." in name:
@@ -173,9 +141,8 @@ def _translated(weights: dict[str, Tensor], position_offset: int) -> dict[str, T
     """Their weights under our names, without prediction heads and the like."""
     ours: dict[str, Tensor] = {}
     for key, tensor in weights.items():
-        key = (
-            _PREFIX.sub("", key).replace(".gamma", ".weight").replace(".beta", ".bias")
-        )  # as in the first BERT checkpoints
+        # the first BERT checkpoints have gamma and beta
+        key = _PREFIX.sub("", key).replace(".gamma", ".weight").replace(".beta", ".bias")
         stem, _, kind = key.rpartition(".")
         if key in _EMBEDDINGS:
             ours[_EMBEDDINGS[key]] = tensor
@@ -196,9 +163,6 @@ def _position_offset(theirs: Mapping[str, Any]) -> int:
     return padding + 1 if theirs["model_type"] in ("roberta", "xlm-roberta", "camembert", "mpnet") else 0
 
 
-# ---------------------------------------------------------------------- files
-
-
 def _read_theirs(path: Path) -> dict[str, Any]:
     """config.json, if it is of a supported architecture."""
     theirs = read_json(path)
@@ -212,10 +176,10 @@ def _read_theirs(path: Path) -> dict[str, Any]:
 
 def _read(directory: Path) -> dict[str, Tensor]:
     """All weights of a directory: one file, its shards, or old .bin files."""
-    one, index = directory / "model.safetensors", directory / "model.safetensors.index.json"
-    if one.exists():
-        return read_safetensors(one)
+    whole, index = directory / "model.safetensors", directory / "model.safetensors.index.json"
     weights: dict[str, Tensor] = {}
+    if whole.exists():
+        return read_safetensors(whole)
     if index.exists():
         for shard in sorted(set(read_json(index).get("weight_map", {}).values())):
             weights |= read_safetensors(directory / shard)
