@@ -53,11 +53,6 @@ class Composed:
     context: Tensor  # [S·m, hidden] what ω and l add to the hidden layer of Comp; only a new dependent changes it
     n_nodes: int  # m
 
-    @property
-    def by_sentence(self) -> Tensor:
-        """C, [S, m, w]."""
-        return self.vectors.view(-1, self.n_nodes, self.vectors.shape[1])  # [S, m, w]
-
     def take(self, sentences: Tensor) -> "Composed":
         """A copy of some sentences."""
         columns = torch.arange(self.n_nodes, device=sentences.device)

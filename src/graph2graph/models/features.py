@@ -4,7 +4,7 @@ Shapes: n words, so n + 1 nodes.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -30,15 +30,14 @@ class Window:
 class Features:
     """A sentence: the first piece and the tag of each node, and its windows for a sentence model.
 
-    A sentence that fits the encoder has one window. A longer one has windows that overlap by half, and each word is represented
-    in the window whose middle it is nearest to.
+    A sentence that fits the encoder has one window. A longer one has windows that overlap by half; the window with its middle
+    nearest to a word represents it.
     """
 
     pieces: IntArray  # [n + 1] first piece of each node
     tags: IntArray  # [n + 1]
     windows: list[Window]
     window_of: IntArray  # [n + 1] the window that represents each node, OUTSIDE if none does
-    n_pieces: int = field(default=0)  # in all windows, with CLS, ROOT and SEP
 
     @property
     def n_words(self) -> int:
@@ -46,20 +45,21 @@ class Features:
         return len(self.pieces) - 1
 
     @property
+    def n_pieces(self) -> int:
+        """The length of all windows together."""
+        return sum(len(window.tokens) for window in self.windows)
+
+    @property
     def is_long(self) -> bool:
         """Whether the sentence does not fit the encoder."""
         return len(self.windows) > 1
 
     def around(self, nodes: Sequence[int]) -> "Features":
-        """The sentence with only the windows that hold any of these nodes.
-
-        These are the windows that new arcs to these nodes change: an arc changes the input of windows with its dependent only.
-        """
+        """The sentence with only the windows that hold any of these nodes: new arcs to them change no other window's input."""
         is_kept = np.array([(window.columns[nodes] != OUTSIDE).any() for window in self.windows])
         numbers = np.where(is_kept, np.cumsum(is_kept) - 1, OUTSIDE)
         windows = [window for window, keep in zip(self.windows, is_kept, strict=True) if keep]
-        n_pieces = sum(len(window.tokens) for window in windows)
-        return replace(self, windows=windows, window_of=numbers[self.window_of], n_pieces=n_pieces)
+        return replace(self, windows=windows, window_of=numbers[self.window_of])
 
     def without_tags(self) -> "Features":
         """The same sentence without tags."""
@@ -99,8 +99,7 @@ class Featurizer:
         spans = _spans(sizes, room)
         windows = [self._window(of_words, tags, sizes, first, last) for first, last in spans]
         first_pieces = np.array([self.pieces.mask] + [pieces[0] for pieces in of_words], dtype=np.int64)
-        n_pieces = sum(len(window.tokens) for window in windows)
-        return Features(first_pieces, tags, windows, _window_of(len(of_words), spans), n_pieces)
+        return Features(first_pieces, tags, windows, _window_of(len(of_words), spans))
 
     def _window(self, of_words: list[list[int]], tags: IntArray, sizes: IntArray, first: int, last: int) -> Window:
         pieces = [piece for pieces in of_words[first:last] for piece in pieces]

@@ -24,8 +24,6 @@ from graph2graph.models.rows import CLS, SentenceRows, StateRows
 from graph2graph.transition.state import NO_NODE
 from graph2graph.transition.states import States
 
-# ---------------------------------------------------------------------- graph
-
 
 class RelatedTokens(NamedTuple):
     """The pairs of tokens that have a relation."""
@@ -97,9 +95,6 @@ def _both_ways(rows: IntArray, heads: IntArray, dependents: IntArray, labels: In
         np.concatenate([dependents, heads]),
         np.concatenate([base + 1, base + 2]),
     )
-
-
-# ---------------------------------------------------------------------- embeddings
 
 
 class InputTables(NamedTuple):

@@ -22,21 +22,12 @@ from graph2graph.config import EncoderConfig, ModelConfig
 from graph2graph.encoder.encoder import GraphEncoder
 from graph2graph.encoder.layout import Graph, Layout
 from graph2graph.errors import DataError
+from graph2graph.models import inputs
 from graph2graph.models.classifiers import Classifier, Exist, Relation
 from graph2graph.models.composition import Composition
 from graph2graph.models.features import Features
 from graph2graph.models.history import History
-from graph2graph.models.inputs import (
-    GraphInput,
-    InputTables,
-    n_relations,
-    node_embeddings,
-    sentence_graph,
-    sentence_input_embeddings,
-    state_graph,
-    state_input_embeddings,
-)
-from graph2graph.models.rows import DELETED, StateRows, sentence_rows, state_rows
+from graph2graph.models.rows import DELETED, SentenceRows, StateRows, sentence_rows, state_rows
 from graph2graph.transition.state import NO_NODE, ROOT
 from graph2graph.transition.states import States
 
@@ -57,7 +48,7 @@ class Encodings:
 
 def encoder_config(model: ModelConfig, base: EncoderConfig, n_labels: int) -> EncoderConfig:
     """The encoder that a model needs: the base, with relations for its graph and segments for its states."""
-    k = n_relations(n_labels, labelled=model.labelled_relations) if model.graph_input else 0
+    k = inputs.n_relations(n_labels, labelled=model.labelled_relations) if model.graph_input else 0
     segments = max(base.n_segments, N_STATE_SEGMENTS) if model.input == "state" else base.n_segments
     return base.model_copy(update={"relations": k, "n_segments": segments})
 
@@ -119,16 +110,14 @@ class ParserModel(nn.Module):
         """An index array on the model's device."""
         return torch.from_numpy(array).to(self.device)
 
-    # ------------------------------------------------------------------ encoding
-
     @property
-    def input_tables(self) -> InputTables:
+    def input_tables(self) -> inputs.InputTables:
         """The parameters of the input embeddings."""
-        return InputTables(self.encoder, self.tags, self.labels, self.root, self.cls_sep)
+        return inputs.InputTables(self.encoder, self.tags, self.labels, self.root, self.cls_sep)
 
     def node_vectors(self, features: Sequence[Features]) -> Tensor:
         """The token embeddings of all nodes (Eq. 6), [S, m, w]: what a state model reads until composition changes them."""
-        return node_embeddings(self.input_tables, features)
+        return inputs.node_embeddings(self.input_tables, features)
 
     def encode_sentences(
         self, states: States, features: Sequence[Features], read: BoolArray | None = None
@@ -140,17 +129,10 @@ class ParserModel(nn.Module):
         config, rows = self.config, sentence_rows(features, states.heads.shape[1])
         graph = None
         if config.graph_input:
-            graph = sentence_graph(states, rows, n_labels=self.n_labels, labelled=config.labelled_relations)
-        x = sentence_input_embeddings(self.input_tables, rows, graph)
-        layout, relations = Layout(self.tensor(rows.lengths)), self._relations(graph)
-        if read is None:
-            x = self.encoder.encode(x, layout, graph=relations)
-            return self._encodings(x, rows.node_tokens, rows.cls_tokens, len(rows.tokens))
-        wanted = rows.node_tokens[read]
-        x = self.encoder.encode(x, layout, graph=relations, wanted=self.tensor(wanted))
-        index = np.zeros_like(rows.node_tokens)
-        index[read] = np.arange(len(wanted))
-        return self._encodings(x, index, np.zeros_like(rows.cls_tokens), len(rows.tokens))
+            graph = inputs.sentence_graph(states, rows, n_labels=self.n_labels, labelled=config.labelled_relations)
+        x = inputs.sentence_input_embeddings(self.input_tables, rows, graph)
+        wanted = None if read is None else rows.node_tokens[read]
+        return self._encode(x, rows, rows.cls_tokens, graph, wanted)
 
     def encode_states(self, states: States, nodes: Tensor, owners: IntArray, *, looks_ahead: bool = False) -> Encodings:
         """Encode parser states, whose sentences have these node vectors, [S, m, w]; state i belongs to sentence owners[i].
@@ -159,14 +141,9 @@ class ParserModel(nn.Module):
         """
         rows, graph = self.state_rows(states), None
         if self.config.graph_input:
-            graph = state_graph(states, rows, labelled=self.config.labelled_relations)
-        x = state_input_embeddings(self.input_tables, nodes, owners, rows, graph)
-        read = self._tokens_read(states, rows, looks_ahead=looks_ahead)
-        layout = Layout(self.tensor(rows.lengths))
-        x = self.encoder.encode(x, layout, graph=self._relations(graph), wanted=self.tensor(read))
-        index = np.zeros(len(rows.nodes), dtype=np.int64)
-        index[read] = np.arange(len(read))
-        return self._encodings(x, index[rows.node_tokens], index[rows.starts], len(index))
+            graph = inputs.state_graph(states, rows, labelled=self.config.labelled_relations)
+        x = inputs.state_input_embeddings(self.input_tables, nodes, owners, rows, graph)
+        return self._encode(x, rows, rows.starts, graph, self._tokens_read(states, rows, looks_ahead=looks_ahead))
 
     def state_rows(self, states: States) -> StateRows:
         """The rows in which a state model reads these states."""
@@ -191,21 +168,27 @@ class ParserModel(nn.Module):
         tokens: IntArray = rows.node_tokens[row, focus[row, slot]]
         return tokens
 
-    def _relations(self, graph: GraphInput | None) -> Graph | None:
-        return None if graph is None else Graph(*(self.tensor(array) for array in graph.related))
-
-    def _encodings(self, x: Tensor, node_index: IntArray, cls_index: IntArray, n_tokens: int) -> Encodings:
-        """Encodings of output vectors [V, d], to which that of the empty slot is added; node_index is [B, m] in V."""
-        vectors = torch.cat([x, self.empty[None]])  # [V + 1, d]
-        empty = np.full((len(node_index), 1), len(x))
-        return Encodings(
-            vectors,
-            self.tensor(np.concatenate([node_index, empty], axis=1)),  # [B, m + 1]
-            self.tensor(cls_index),
-            n_tokens,
-        )
-
-    # ------------------------------------------------------------------ scoring
+    def _encode(
+        self,
+        x: Tensor,
+        rows: SentenceRows | StateRows,
+        cls_tokens: IntArray,
+        graph: inputs.GraphInput | None,
+        wanted: IntArray | None,
+    ) -> Encodings:
+        """Encode input embeddings, [N, w]; with `wanted`, only the output vectors of these tokens are computed."""
+        layout = Layout(self.tensor(rows.lengths))
+        relations = None if graph is None else Graph(*map(self.tensor, graph.related))
+        index = np.arange(len(x))  # of each token in the output
+        if wanted is not None:
+            index[:] = 0
+            index[wanted] = np.arange(len(wanted))
+        chosen = None if wanted is None else self.tensor(wanted)
+        vectors = self.encoder.encode(x, layout, graph=relations, wanted=chosen)  # [V, d]
+        empty = np.full((len(rows.node_tokens), 1), len(vectors))
+        node_index = np.concatenate([index[rows.node_tokens], empty], axis=1)  # [B, m + 1]
+        vectors = torch.cat([vectors, self.empty[None]])  # [V + 1, d]
+        return Encodings(vectors, self.tensor(node_index), self.tensor(index[cls_tokens]), len(x))
 
     def project(self, encodings: Encodings) -> Encodings:
         """Encodings with the classifiers' first layers applied to every node, which pays if each is in many decisions."""
@@ -244,12 +227,7 @@ class ParserModel(nn.Module):
         return scores.masked_fill(from_root[:, None] != is_root_label, -math.inf)
 
     def _slots(
-        self,
-        classifier: Classifier,
-        projected: list[Tensor] | None,
-        encodings: Encodings,
-        rows: Tensor,
-        focus: Tensor,
+        self, classifier: Classifier, projected: list[Tensor] | None, encodings: Encodings, rows: Tensor, focus: Tensor
     ) -> list[Tensor]:
         """The projected vector of each slot of D decisions, [D, hidden]: looked up if all nodes have been projected."""
         if self.config.output == "cls":

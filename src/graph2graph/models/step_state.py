@@ -45,7 +45,7 @@ class StepState:
             is_live = (states.heads[rows] == NO_NODE) & is_word_or_root
             new = new_dependents(actions, labels, focus)
             self.composed = self.model.composition.advance(self.composed, rows, new, is_live)
-            self.vectors = self.composed.by_sentence
+            self.vectors = self.composed.vectors.view(self.vectors.shape)  # [S·m, w] -> [S, m, w]
 
     def _advance_history(self, rows: IntArray, actions: IntArray, labels: IntArray) -> None:
         model = self.model
