@@ -12,7 +12,7 @@ from graph2graph.arrays import IntArray
 from graph2graph.errors import DataError
 from graph2graph.models.features import Features
 from graph2graph.models.inputs import GraphInput, sentence_graph, state_graph
-from graph2graph.models.rows import CLS, SEP, sentence_rows
+from graph2graph.models.rows import CLS, SEP, sentence_rows, state_rows
 from graph2graph.parser.parser import Parser
 from graph2graph.transition import oracle
 from graph2graph.transition.state import NO_NODE, ROOT, Action, arc_of
@@ -122,8 +122,8 @@ class _Packed(NamedTuple):
 
 def _packed_state(parser: Parser, features: Features, states: States) -> _Packed:
     """The row of a state model."""
-    model, config = parser.model, parser.config.model
-    rows = model.state_rows(states)
+    config = parser.config.model
+    rows = state_rows(states, config)
     graph = state_graph(states, rows, labelled=config.labelled_relations) if config.graph_input else None
     tokens = [_NAMES.get(node) or _piece(parser, features.pieces[node]) for node in rows.nodes.tolist()]
     tags = np.where(rows.nodes >= 0, features.tags[rows.nodes], 0)

@@ -21,7 +21,7 @@ from graph2graph.encoder.pieces import Pieces
 from graph2graph.models.features import Features
 from graph2graph.models.inputs import node_embeddings, sentence_input_embeddings, state_input_embeddings
 from graph2graph.models.parser_model import ParserModel, encoder_config
-from graph2graph.models.rows import sentence_rows
+from graph2graph.models.rows import sentence_rows, state_rows
 from graph2graph.parser.parser import Parser
 from graph2graph.parser.vocabulary import Vocabulary
 from graph2graph.training.examples import Example, Sample, training_examples
@@ -584,7 +584,7 @@ def test_state_inputs_are_those_of_equation_7() -> None:
     parser, _ = hey("state")
     encoder, states = parser.model.encoder, States([3])
     states.apply(np.zeros(1, dtype=np.int64), np.array([Action.SHIFT]))
-    c, rows = torch.randn(1, 4, 32), parser.model.state_rows(states)
+    c, rows = torch.randn(1, 4, 32), state_rows(states, parser.model.config)
     x = state_input_embeddings(parser.model.input_tables, c, np.zeros(1, dtype=np.int64), rows, None)
     cls, sep = encoder.words.weight[WHOLE.index("[CLS]")], encoder.words.weight[WHOLE.index("[SEP]")]
     gamma, beta = encoder.segments.weight, encoder.positions.weight

@@ -4,6 +4,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from graph2graph.config import EncoderConfig, ModelConfig
 from graph2graph.models.rows import state_rows
 from graph2graph.transition.state import NO_NODE, State
 from graph2graph.transition.states import States
@@ -20,7 +21,8 @@ def test_a_state_keeps_what_is_near(data: st.DataObject, n_words: int, max_posit
         states.apply(np.array([0]), np.array([int(action)]), np.array([0]))
         if state.is_final:
             break
-    given = state_rows(states, graph=graph, max_positions=max_positions)
+    config = ModelConfig(input="state", graph_input=graph, encoder=EncoderConfig(max_positions=max_positions))
+    given = state_rows(states, config)
     words = given.nodes[given.nodes >= 0].tolist()
     assert len(given.nodes) == given.lengths[0] <= max_positions
     assert len(set(words)) == len(words)

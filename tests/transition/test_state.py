@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graph2graph.transition.state import NO_NODE, ROOT, Action, State, replay
+from graph2graph.transition.state import NO_NODE, ROOT, Action, State
 from graph2graph.treebank.sentence import cycles
 
 SHIFT, LEFT_ARC, RIGHT_ARC, SWAP = Action
@@ -105,17 +105,6 @@ def test_rules_of_each_action() -> None:
     assert state.is_final
     assert (state.heads, state.labels) == ([-1, 2, 3, 0], [None, "a", "b", "root"])
     assert state.focus == (NO_NODE, ROOT, NO_NODE)
-
-
-@given(st.integers(1, 8), policies)
-def test_replay_shows_each_state_with_its_action(n_words: int, policy: list[int]) -> None:
-    final, actions = play(n_words, policy)
-    state = State(n_words)
-    for shown, action in replay(n_words, bytes(actions)):
-        assert (shown.stack, shown.buffer, shown.heads) == (state.stack, state.buffer, state.heads)
-        state.apply(action)
-    assert state.heads == final.heads
-    assert actions == [action for _, action in replay(n_words, actions)]
 
 
 def test_titles() -> None:

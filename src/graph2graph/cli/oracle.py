@@ -12,7 +12,7 @@ from graph2graph.cli.printing import print_json, print_table
 from graph2graph.cli.streams import source
 from graph2graph.errors import DataError
 from graph2graph.transition import oracle as static_oracle
-from graph2graph.transition.state import ROOT, Action, arc_of, replay
+from graph2graph.transition.state import ROOT, Action, State, arc_of
 from graph2graph.treebank import conllu
 from graph2graph.treebank.checking import located
 from graph2graph.treebank.sentence import Sentence
@@ -87,8 +87,8 @@ def _play(sentence: Sentence, swap: static_oracle.Swap) -> None:
     """Print the states of one sentence, each with the action taken in it."""
     words = ["ROOT", *sentence.forms]
     table = Table("step", "stack", "buffer", "action", "new arc", title=Text(sentence.text), show_lines=False)
-    actions = static_oracle.transitions(sentence.tree, swap=swap)
-    for step, (state, action) in enumerate(replay(len(sentence), actions), 1):
+    state = State(len(sentence))
+    for step, action in enumerate(map(Action, static_oracle.transitions(sentence.tree, swap=swap)), 1):
         head, dependent = arc_of(action, state.focus) or (ROOT, ROOT)
         label = sentence.deprels[dependent - 1] if dependent else ""
         table.add_row(
@@ -98,4 +98,5 @@ def _play(sentence: Sentence, swap: static_oracle.Swap) -> None:
             Text(f"{action.title}({label})" if label else action.title),
             Text(f"{words[head]} → {words[dependent]}" if label else ""),
         )
+        state.apply(action)
     print_table(table)

@@ -128,7 +128,8 @@ class GraphEncoder(nn.Module):
         x = self.widen(self.dropout(self.norm(x)))  # [N, d]
         heads, pairs = HeadLayout(layout, self.config.heads), None
         if self.config.relations:
-            pairs = RelatedPairs.of(graph or Graph.empty(x.device), heads, self.config.relations)
+            graph = graph or Graph(*torch.zeros(4, 0, dtype=torch.long, device=x.device))  # without relations
+            pairs = RelatedPairs.of(graph, heads, self.config.relations)
         bias = self._bias(layout)
         for number, layer in enumerate(self.layers, start=1):
             x = layer(x, heads, pairs, bias, wanted if number == len(self.layers) else None)

@@ -29,12 +29,6 @@ class Graph:
         rows, queries, keys = relations.nonzero(as_tuple=True)
         return cls(rows, queries, keys, relations[rows, queries, keys])
 
-    @classmethod
-    def empty(cls, device: torch.device) -> "Graph":
-        """The graph without relations."""
-        nothing = torch.zeros(0, dtype=torch.long, device=device)
-        return cls(nothing, nothing, nothing, nothing)
-
 
 class Layout:
     """Where N real tokens stand in B rows of n positions."""

@@ -3,8 +3,8 @@
     a = Exist([g_s2, g_s1, g_b1], h)
     l = Relation([g_s2, g_s1], h | a)
 
-g are output vectors of the encoder and h is the history. Both are perceptrons with one hidden layer. Their first layer is a sum
-over slots, so it can be applied to every word of a sentence once (`project`) and then only looked up for each decision: this
+g are output vectors of the encoder and h is the history. Both classifiers are perceptrons with one hidden layer. Their first
+layer is a sum over slots. So `project` can apply it once to every word of a sentence, and each decision only looks it up: this
 pays when many decisions use one encoding.
 
 Shapes: V vectors, D decisions, w width of the encoder.

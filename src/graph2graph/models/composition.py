@@ -6,8 +6,8 @@ At every step this is computed for every word on the stack or in the buffer, ROO
 the vector of its most recent dependent as it was when attached, and l the embedding of that arc's label and direction. A word
 without dependents has ω = [NULL] and l = [L-NULL]. A word that has got its head keeps its last C.
 
-Eq. 12 lists ψ, ω and l for each position of stack and buffer, by action. Most of its lines say how they move with their words.
-Here they are kept by word, so nothing moves: only an arc changes ω and l, and only those of its head (`new_dependents`).
+Eq. 12 lists ψ, ω and l for each position of stack and buffer, by action; most of its lines only move them along with their
+words. Here they belong to words, not to positions, so nothing moves: an arc changes ω and l of its head (`new_dependents`).
 
 Shapes: S sentences of m nodes each, w width of the vectors, D actions of a step, A of which add an arc, L live nodes.
 """
@@ -78,10 +78,8 @@ class Composition(nn.Module):
     def start(self, vectors: Tensor) -> Composed:
         """C at the first step: the token embeddings (Eq. 6), [S, m, w]."""
         flat = vectors.flatten(0, 1)  # [S·m, w]
-        null = self._context(
-            self.no_dependent[None], torch.zeros(1, dtype=torch.long, device=flat.device)
-        )  # [1, hidden]
-        context = null.expand(len(flat), -1)  # [S·m, hidden]
+        no_label = torch.zeros(1, dtype=torch.long, device=flat.device)
+        context = self._context(self.no_dependent[None], no_label).expand(len(flat), -1)  # [S·m, hidden]
         return Composed(flat, context, vectors.shape[1])
 
     def advance(self, composed: Composed, sentences: IntArray, new: NewDependents, is_live: BoolArray) -> Composed:

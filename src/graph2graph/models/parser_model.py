@@ -139,20 +139,11 @@ class ParserModel(nn.Module):
 
         The result has the vectors of the focus; if it looks ahead, of all words on the stack and in the buffer.
         """
-        rows, graph = self.state_rows(states), None
+        rows, graph = state_rows(states, self.config), None
         if self.config.graph_input:
             graph = inputs.state_graph(states, rows, labelled=self.config.labelled_relations)
         x = inputs.state_input_embeddings(self.input_tables, nodes, owners, rows, graph)
         return self._encode(x, rows, rows.starts, graph, self._tokens_read(states, rows, looks_ahead=looks_ahead))
-
-    def state_rows(self, states: States) -> StateRows:
-        """The rows in which a state model reads these states."""
-        return state_rows(
-            states,
-            graph=self.config.graph_input,
-            max_positions=self.config.encoder.max_positions,
-            separate_positions=self.config.separate_positions,
-        )
 
     def _tokens_read(self, states: States, rows: StateRows, *, looks_ahead: bool) -> IntArray:
         """The tokens whose vectors are read: CLS; or the focus, or all of stack and buffer; with a tagger all."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from graph2graph.arrays import BoolArray, IntArray, padded
+from graph2graph.config import ModelConfig
 from graph2graph.models.features import OUTSIDE, Features
 from graph2graph.transition.state import NO_NODE
 from graph2graph.transition.states import States
@@ -79,10 +80,11 @@ class StateRows:
         return tokens
 
 
-def state_rows(states: States, *, graph: bool, max_positions: int, separate_positions: bool = False) -> StateRows:
-    """The rows of these states; the deleted words are in them only with a graph."""
+def state_rows(states: States, config: ModelConfig) -> StateRows:
+    """The rows of these states; the deleted words are in them only with graph input."""
+    graph = config.graph_input
     is_deleted = (states.heads != NO_NODE) & graph  # [B, m]
-    n_stack, n_buffer, n_deleted = _n_kept(states, is_deleted, max_positions - (3 if graph else 2))
+    n_stack, n_buffer, n_deleted = _n_kept(states, is_deleted, config.encoder.max_positions - (3 if graph else 2))
     lengths = 2 + n_stack + n_buffer + (1 + n_deleted if graph else 0)
     starts = np.cumsum(lengths) - lengths
     stack_end = 1 + n_stack  # the column of the first SEP
@@ -101,7 +103,7 @@ def state_rows(states: States, *, graph: bool, max_positions: int, separate_posi
     # a SEP belongs to the segment before it
     in_buffer, in_deleted = position > stack_end[owners], position > buffer_end[owners]
     segments = np.where(in_deleted, DELETED, np.where(in_buffer, BUFFER, STACK))
-    if separate_positions:
+    if config.separate_positions:
         first = np.where(in_deleted, buffer_end[owners] + 1, np.where(in_buffer, stack_end[owners] + 1, 0))
         position = position - first
     return StateRows(lengths, starts, columns, owners, nodes, segments, position)

@@ -18,6 +18,7 @@ from graph2graph.decoding.reencoding import Scored
 from graph2graph.encoder.graph_attention import record_attention
 from graph2graph.models.features import OUTSIDE, Features
 from graph2graph.models.parser_model import ParserModel
+from graph2graph.models.rows import state_rows
 from graph2graph.parser.parser import Parser
 from graph2graph.transition.state import NO_NODE, Action, arc_of
 from graph2graph.transition.states import States
@@ -229,7 +230,7 @@ class _ArcAttention:
         """The column of each node in each row, OUTSIDE if the row lacks it, and the row that represents each node."""
         if self.model.config.input == "state":
             self.along[:] = np.nan  # of a long state, the input may hold another part than before
-            columns = self.model.state_rows(states).columns[0]
+            columns = state_rows(states, self.model.config).columns[0]
             return [columns], np.zeros_like(columns)
         features = self.features
         if n_rows < len(features.windows):  # only the windows with new arcs were encoded

@@ -26,7 +26,6 @@ Every state but the final one has a legal action: SHIFT while the buffer has wor
 words, then RIGHT-ARC from ROOT. `State` holds one sentence; `States` holds many of them in arrays.
 """
 
-from collections.abc import Iterator, Sequence
 from enum import IntEnum
 
 ROOT = 0
@@ -131,12 +130,3 @@ class State:
             head, dependent = arc
             self.stack[-2:] = [head]
             self.heads[dependent], self.labels[dependent] = head, label
-
-
-def replay(n_words: int, actions: Sequence[int]) -> Iterator[tuple[State, Action]]:
-    """Each state with the action taken in it. It is one `State`, which changes when the next pair is generated."""
-    state = State(n_words)
-    for number in actions:
-        action = Action(number)
-        yield state, action
-        state.apply(action)
