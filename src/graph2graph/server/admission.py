@@ -1,4 +1,4 @@
-"""Middleware in front of the app: it reads bodies, enforces the limits, cancels requests whose client left, and counts them.
+"""Middleware in front of the app: it reads bodies, enforces the limits, cancels requests whose client has left, and counts all.
 
 It is plain ASGI because a framework's middleware does not see the connection.
 """
@@ -13,7 +13,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from graph2graph.server.limits import RequestRefused
 from graph2graph.server.service import Service
 
-PARSING = ("/process", "/parse", "/trace")  # slow, so limited in number
+PARSING = ("/process", "/parse", "/trace")  # slow, so `Limits.requests` applies to them
 OTHERS = ("/", "/docs", "/health", "/metrics", "/models", "/openapi.json")
 CLIENT_CLOSED_REQUEST = 499  # the status that other servers log for a client that left
 

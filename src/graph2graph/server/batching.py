@@ -38,7 +38,7 @@ class PendingRequest:
         return self.parser is other.parser and self.options == other.options
 
     def take(self, n_words: int) -> list[Sentence]:
-        """Remove and return the next sentences: up to so many words, but at least one sentence."""
+        """Remove and return the next sentences: up to `n_words` words, but at least one sentence."""
         taken: list[Sentence] = []
         while self.waiting and (not taken or len(self.waiting[-1]) <= n_words):
             taken.append(self.waiting.pop())

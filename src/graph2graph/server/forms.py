@@ -15,7 +15,7 @@ MAX_FIELDS = 100
 
 
 def fields(query: bytes, content_type: str, body: bytes) -> dict[str, str]:
-    """The fields of a request. The body overrides the address, and a later field an earlier one of the same name."""
+    """The fields of a request. The body overrides the address; of fields with one name, the last counts."""
     found = dict(_url_encoded(query, "the address"))
     kind, options = parse_options_header(content_type)
     if kind == URL_ENCODED.encode():
@@ -41,7 +41,7 @@ def _url_encoded(data: bytes, source: str) -> list[tuple[str, str]]:
 
 
 def _multipart(body: bytes, boundary: bytes) -> Iterator[tuple[str, str]]:
-    """The names and values of the parts of a form; files are read in memory, like all values."""
+    """The name and value of each part of a form. Uploaded files stay in memory."""
     parts: list[Field | File] = []
 
     def add(part: Field | File) -> None:

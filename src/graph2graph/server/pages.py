@@ -55,10 +55,9 @@ def docs(app: FastAPI) -> HTMLResponse:
 
 
 def _table(rows: list[tuple[str, str, str]]) -> str:
-    lines = (
-        f"<tr><td><code>{escape(name)}</code><td>{escape(type_)}<td>{escape(about)}" for name, type_, about in rows
-    )
-    return f"<table>{''.join(lines)}</table>" if rows else ""
+    escaped = [tuple(map(escape, row)) for row in rows]
+    lines = "".join(f"<tr><td><code>{name}</code><td>{kind}<td>{about}" for name, kind, about in escaped)
+    return f"<table>{lines}</table>" if rows else ""
 
 
 def _fields(operation: dict[str, Any], schema: dict[str, Any]) -> list[tuple[str, str, str]]:

@@ -13,7 +13,6 @@ from ufal import udpipe
 
 from graph2graph.decoding.options import ParseOptions, TagSource
 from graph2graph.errors import DataError
-from graph2graph.parser.pipeline import ParsePlan
 from graph2graph.server.forms import MULTIPART, URL_ENCODED, fields
 from graph2graph.server.limits import RequestRefused
 from graph2graph.server.models import ServedModel, ServedModels
@@ -68,11 +67,6 @@ class ProcessRequest(NamedTuple):
         """Whether UDPipe splits or tags the data."""
         return self.tags or self.data.format in ("text", "generic_tokenizer")
 
-    def plan(self) -> ParsePlan:
-        """How to parse: the tagger, if asked for, overwrites the tags in the data; otherwise they are kept."""
-        options = ParseOptions(tags=None if self.tags else TagSource.KEEP)
-        return self.model.pipeline.plan(options, has_tags=not self.tags)
-
     def answer(self, sentences: Sequence[Sentence]) -> dict[str, Any]:
         """The answer, with UDPipe's keys."""
         return {
@@ -98,14 +92,14 @@ def router(service: Service) -> APIRouter:
     @routes.get("/process", openapi_extra={"parameters": _parameters()}, summary=summary)
     @routes.post("/process", openapi_extra={"requestBody": _body()}, summary=summary)
     async def process(http_request: Request) -> JSONResponse:
-        sent = (
-            http_request.scope["query_string"],
-            http_request.headers.get("content-type", ""),
-            await http_request.body(),
-        )
-        request = ProcessRequest.of(await service.run(lambda: fields(*sent), sum(map(len, sent))), service.models)
+        query, content_type = http_request.scope["query_string"], http_request.headers.get("content-type", "")
+        body = await http_request.body()
+        size = len(query) + len(content_type) + len(body)
+        given = await service.run(lambda: fields(query, content_type, body), size)
+        request = ProcessRequest.of(given, service.models)
         n_characters, uses_udpipe = len(request.data.content), request.uses_udpipe
-        plan = request.plan()
+        options = ParseOptions(tags=None if request.tags else TagSource.KEEP)  # the tagger overwrites given tags
+        plan = request.model.pipeline.plan(options, has_tags=not request.tags)
         prepared = await service.read(
             lambda: request.data.prepare(request.model, plan, service.limits), n_characters, uses_udpipe=uses_udpipe
         )

@@ -33,9 +33,7 @@ function say(message, isError = false) {
 async function messageOf(response) {
   const text = await response.text();
   try {
-    const { detail, error, message } = JSON.parse(text);
-    const told = detail ?? error ?? message;
-    return Array.isArray(told) ? told.map((one) => one.msg).join("; ") : String(told);
+    return String(JSON.parse(text).detail);
   } catch {
     return text || `the server answered ${response.status}`;
   }
