@@ -18,11 +18,11 @@ from graph2graph.cli.evaluate import evaluate
 from graph2graph.cli.info import info
 from graph2graph.cli.models import models
 from graph2graph.cli.oracle import oracle
-from graph2graph.cli.output import FormatCommand
 from graph2graph.cli.parse import parse
 from graph2graph.cli.printing import report
 from graph2graph.cli.reproduce import reproduce
 from graph2graph.cli.serve import serve
+from graph2graph.cli.streams import FormatCommand
 from graph2graph.cli.train import train
 from graph2graph.cli.train_text import train_text
 from graph2graph.cli.validate import validate

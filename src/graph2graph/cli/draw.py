@@ -6,9 +6,8 @@ from typing import Literal
 
 import typer
 
-from graph2graph.cli.output import OutputFile, output
 from graph2graph.cli.printing import report
-from graph2graph.cli.streams import name_of, source
+from graph2graph.cli.streams import OutputFile, name_of, output, source
 from graph2graph.errors import DataError
 from graph2graph.treebank import conllu, drawing
 

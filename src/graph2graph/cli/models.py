@@ -50,7 +50,7 @@ def _row(variant: Variant) -> dict[str, Any]:
 
 
 def _parameters(config: ModelConfig) -> dict[str, int]:
-    """The numbers of parameters by part, counted on a model without memory or values."""
+    """The numbers of parameters by part, counted on a model that has shapes but no values."""
     import torch
 
     from graph2graph.models.parser_model import ParserModel, encoder_config

@@ -10,9 +10,9 @@ from typing import IO, Literal
 import typer
 
 from graph2graph.cli.inputs import InputFormat, InputParser, find_inputs
-from graph2graph.cli.output import OutputFile, output
 from graph2graph.cli.printing import report
 from graph2graph.cli.progress import with_progress
+from graph2graph.cli.streams import OutputFile, output
 from graph2graph.decoding.options import ParseOptions, TagSource, read_reencode
 from graph2graph.errors import DataError
 from graph2graph.parser import catalogue

@@ -21,7 +21,7 @@ def serve(
     max_words: int = typer.Option(20_000, min=1, help="Words allowed in a request."),
     max_sentence: int = typer.Option(1_000, min=1, help="Words allowed in a sentence."),
     max_requests: int = typer.Option(256, min=1, help="Requests handled at once; further ones are refused (429)."),
-    max_queue: int = typer.Option(20_000, min=1, help="Words in the queue from which on requests are refused (429)."),
+    max_queue: int = typer.Option(20_000, min=1, help="Requests are refused (429) while so many words are queued."),
     timeout: float = typer.Option(60.0, min=0.001, help="Seconds that a request may take."),
     batch_words: int = typer.Option(2_048, min=1, help="Words parsed together."),
     batch_wait: float = typer.Option(0.003, min=0, help="Seconds that a request waits for others to share its batch."),

@@ -1,8 +1,46 @@
-"""Input files of the commands: `-` is standard input."""
+"""Files on the command line: `-` is standard input or output, `-o/--output` a path, `-f/--format` a format."""
 
 import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
+from typing import IO, Annotated, Any
+
+import typer
+from typer.core import TyperCommand
+
+from graph2graph import files
+from graph2graph.cli.printing import report
+
+OutputFile = Annotated[
+    Path, typer.Option("--output", "-o", metavar="FILE", help="File to write; - is standard output.")
+]
+FORMATS = ("conllu", "json", "tree", "svg", "text")
+
+
+class FormatCommand(TyperCommand):
+    """A command whose `--output` used to name a format and is now a path.
+
+    `--output tree` is refused, because it would silently write a file instead of drawing a tree on the screen. `-o tree` and
+    `--output ./tree` write files.
+    """
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse the arguments, unless `--output` is given the name of a format."""
+        if (name := _format_after_output(args)) is not None:
+            report(f"--output is a path now; write `-f {name}` for the format, or `-o {name}` for a file of that name")
+            raise typer.Exit(2)
+        return super().parse_args(ctx, args)
+
+
+def _format_after_output(args: Sequence[str]) -> str | None:
+    """The format that follows `--output`, if one does; arguments after `--` are file names."""
+    options = args[: args.index("--")] if "--" in args else args
+    for option, value in zip(options, [*options[1:], ""], strict=True):
+        given = value if option == "--output" else option.removeprefix("--output=")
+        if option.startswith("--output") and given in FORMATS:
+            return given
+    return None
 
 
 def source(file: Path) -> Path | IO[bytes]:
@@ -13,3 +51,18 @@ def source(file: Path) -> Path | IO[bytes]:
 def name_of(file: Path) -> str:
     """The name of a file in messages."""
     return "<stdin>" if str(file) == "-" else str(file)
+
+
+@contextmanager
+def output(file: Path) -> Iterator[IO[bytes]]:
+    """Open a file to write, or standard output for `-`.
+
+    The file is replaced once everything is written, so it may be the input. If the command fails, what it had written by
+    then is kept in FILE.part.
+    """
+    if str(file) == "-":
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+    else:
+        with files.writing(file, keep_partial=True) as stream:
+            yield stream
