@@ -26,15 +26,23 @@ def test_differences_of_a_sentence_are_added_up_over_seeds(clone: Path) -> None:
         write_result(clone, "sent", seed, low)
         write_result(clone, "graph", seed, {split: [n + gain for n in some] for split, some in low.items()})
     row = compared(clone)
-    assert (row["verdict"], row["seeds"]) == ("holds", [1, 2])
-    assert row["both"]["las"] == pytest.approx(5.0)  # ten points with one seed, none with the other
-    p_value = significance.randomisation(np.ones(120, dtype=np.int64))
-    assert row["both"]["randomisation"] == pytest.approx(p_value, abs=1e-4)
-    write_result(clone, "graph", 1, {"dev": [0] * 60, "test": [0] * 60})
+    assert (row["verdict"], row["seeds"]) == ("undecided", [1, 2])  # significant, but not better with seed 2
+    assert row["test"]["las"] == pytest.approx(5.0)  # ten points with one seed, none with the other
+    assert row["test"]["p"] == pytest.approx(significance.randomisation(np.ones(60, dtype=np.int64)), abs=1e-4)
+
+
+def test_a_verdict_needs_the_same_sign_with_every_seed(clone: Path) -> None:
+    low = {split: [5] * 60 for split in ("dev", "test")}
+    for seed, gain in ((1, 2), (2, 1)):
+        write_result(clone, "sent", seed, low)
+        write_result(clone, "graph", seed, {split: [n + gain for n in some] for split, some in low.items()})
+    assert compared(clone)["verdict"] == "holds"
+    write_result(clone, "graph", 2, {split: [n - 1 for n in some] for split, some in low.items()})
+    assert compared(clone)["verdict"] == "undecided"
+    write_result(clone, "graph", 1, {split: [n - 2 for n in some] for split, some in low.items()})
     assert compared(clone)["verdict"] == "does not hold"
-    write_result(clone, "graph", 1, {"dev": [0] * 60, "test": [0] * 60}, valid=False)
-    row = compared(clone)
-    assert (row["verdict"], row["seeds"]) == ("undecided", [2])
+    write_result(clone, "graph", 1, low, valid=False)
+    assert compared(clone)["seeds"] == [2]
 
 
 @pytest.mark.parametrize("profile", ["cpu", "paper"])

@@ -85,3 +85,16 @@ def randomisation(ahead: Counts) -> float:
         signs = rng.integers(0, 2, (CHUNK, len(ahead))) * 2 - 1
         as_great += int((np.abs((signs * ahead).sum(axis=1)) >= observed).sum())
     return (as_great + 1) / (N_SAMPLES + 1)
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """p-values corrected for their number by Holm's method.
+
+    >>> holm([0.04, 0.01, 0.5])
+    [0.08, 0.03, 0.5]
+    """
+    corrected, largest = [0.0] * len(p_values), 0.0
+    for rank, index in enumerate(sorted(range(len(p_values)), key=p_values.__getitem__)):
+        largest = max(largest, min(1.0, (len(p_values) - rank) * p_values[index]))
+        corrected[index] = largest
+    return corrected
