@@ -8,7 +8,7 @@ import pytest
 
 from graph2graph.config import DecodeConfig
 from graph2graph.decoding.beam import Hypothesis, beam_search
-from graph2graph.decoding.greedy import Work, greedy
+from graph2graph.decoding.greedy import Decisions, greedy
 from graph2graph.models.features import Features
 from graph2graph.parser.parser import Parser
 from graph2graph.transition.states import is_arc
@@ -20,10 +20,10 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 
 def greedy_score(parser: Parser, features: Features) -> float:
     """The log probability of the actions and labels of the greedy tree."""
-    work = Work(decisions=[])
-    greedy(parser.model, [features], work=work)
+    decisions: list[Decisions] = []
+    greedy(parser.model, [features], decisions=decisions)
     total = 0.0
-    for decided in work.decisions or []:
+    for decided in decisions:
         total += math.log(decided.action_p[0, decided.actions[0]])
         if is_arc(decided.actions)[0]:
             total += math.log(decided.label_p[0])

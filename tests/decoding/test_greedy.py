@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import naive_parser
-from graph2graph.decoding.greedy import Work, greedy
+from graph2graph.decoding.greedy import Decisions, Work, greedy
 from graph2graph.models.features import Features
 from graph2graph.models.step_state import StepState
 from graph2graph.parser.parser import Parser
@@ -57,10 +57,10 @@ def test_the_naive_decoder_builds_the_same_trees(graph_parser: Parser, toy_featu
 
 def test_probabilities_are_those_of_the_decisions(any_parser: Parser, toy: list[Sentence]) -> None:
     for sentence in toy[:5]:
-        work = Work(decisions=[])
-        greedy(any_parser.model, [any_parser.featurizer(sentence)], work=work)
+        decisions: list[Decisions] = []
+        greedy(any_parser.model, [any_parser.featurizer(sentence)], decisions=decisions)
         expected = {}
-        for decided in work.decisions or []:
+        for decided in decisions:
             [probabilities], [action] = decided.action_p, decided.actions
             assert probabilities.sum() == pytest.approx(1)
             assert probabilities.argmax() == action

@@ -9,7 +9,7 @@ import pytest
 
 from graph2graph.config import DecodeConfig
 from graph2graph.decoding.greedy import Work, greedy
-from graph2graph.decoding.reencoding import _chunks, reencoder_of
+from graph2graph.decoding.reencoding import SentenceReencoder, _chunks
 from graph2graph.models.features import Features
 from graph2graph.parser.parser import Parser
 from graph2graph.transition.state import Action
@@ -68,14 +68,13 @@ def test_an_arc_makes_an_encoding_stale_and_a_shift_does_not(
     graph_parser: Parser, toy_features: list[Features]
 ) -> None:
     states, rows = States([toy_features[0].n_words]), np.zeros(1, dtype=np.int64)
-    reencoder = reencoder_of(graph_parser.model, toy_features[:1], states, DecodeConfig(draft_tokens=0))
+    reencoder = SentenceReencoder(graph_parser.model, toy_features[:1], states, DecodeConfig(draft_tokens=0))
     for action, n_ready in ((Action.SHIFT, 1), (Action.SHIFT, 1), (Action.LEFT_ARC, 0)):
         focus, actions = states.focus, np.array([action])
         states.apply(rows, actions, rows)
         reencoder.advance(rows, focus, actions, rows)
-        assert len(reencoder.ready(rows)) == n_ready
-    reencoder.encode_waiting(rows)
-    assert len(reencoder.ready(rows)) == 1
+        assert (~reencoder.is_waiting).sum() == n_ready
+    assert reencoder.encode_waiting(rows) == rows
     assert reencoder.score(rows, states.focus, states.legal()).is_fresh.all()
     assert reencoder.n_encoded == 2
 
@@ -84,7 +83,7 @@ def test_scoring_changes_nothing(graph_parser: Parser, toy_features: list[Featur
     """An unsure decision waits only once it is postponed."""
     states, rows = States([toy_features[0].n_words]), np.zeros(1, dtype=np.int64)
     decode = DecodeConfig(reencode=1.0, draft_tokens=0)
-    reencoder = reencoder_of(graph_parser.model, toy_features[:1], states, decode)
+    reencoder = SentenceReencoder(graph_parser.model, toy_features[:1], states, decode)
     for action in (Action.SHIFT, Action.SHIFT, Action.LEFT_ARC):
         focus, actions = states.focus, np.array([action])
         states.apply(rows, actions, rows)
@@ -92,9 +91,9 @@ def test_scoring_changes_nothing(graph_parser: Parser, toy_features: list[Featur
     legal = states.legal() | True  # of one legal action the parser would be sure
     for _ in range(2):
         assert not reencoder.score(rows, states.focus, legal).is_sure.any()
-        assert len(reencoder.ready(rows)) == 1
+        assert not reencoder.is_waiting.any()
     reencoder.postpone(rows)
-    assert len(reencoder.ready(rows)) == 0
+    assert reencoder.is_waiting.all()
 
 
 def test_chunks_hold_similar_lengths_within_the_budget() -> None:

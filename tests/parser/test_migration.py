@@ -12,7 +12,7 @@ from graph2graph import __version__
 from graph2graph.config import Config
 from graph2graph.errors import DataError
 from graph2graph.parser import migration
-from graph2graph.parser.migration import FORMAT, FormatChange, dump_config, migrated, parse_config
+from graph2graph.parser.migration import FORMAT, dump_config, migrated, parse_config
 
 FORMAT_1 = Path(__file__).parents[1] / "data" / "format1"
 
@@ -41,19 +41,18 @@ def test_settings_that_were_cut_are_dropped() -> None:
 
 
 def test_this_format_does_not_know_settings_that_were_cut(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(migration.CHANGES, 2, FormatChange(cut=("train.colour",)))
+    monkeypatch.setitem(migration.CUT, 2, ("train.colour",))
     assert migrated({"train": {"colour": "red", "seed": 1}}, "x") == {"train": {"seed": 1}}
     assert migrated({"format": 2, "train": {"colour": "red"}}, "x") == {"train": {"colour": "red"}}
     with pytest.raises(DataError, match=r"^config\.json: train\.colour: unknown key$"):
         parse_config({"format": 2, "train": {"colour": "red"}}, "config.json")
 
 
-def test_renamed_settings_get_their_new_name(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_settings_can_be_cut_one_format_after_another(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(migration, "FORMAT", 4)
-    monkeypatch.setitem(migration.CHANGES, 3, FormatChange(renamed={"train.colour": "model.encoder.hue"}))
-    monkeypatch.setitem(migration.CHANGES, 4, FormatChange(renamed={"model.encoder.hue": "model.hue"}, cut=("data",)))
-    old = {"train": {"colour": "red"}, "data": {"tags": "xpos"}}
-    assert migrated(old, "x") == {"train": {}, "model": {"encoder": {}, "hue": "red"}}
+    monkeypatch.setattr(migration, "CUT", migration.CUT | {3: ("model.encoder.hue",), 4: ("data",)})
+    old = {"model": {"encoder": {"hue": "red", "layers": 2}}, "data": {"tags": "xpos"}}
+    assert migrated(old, "x") == {"model": {"encoder": {"layers": 2}}}
     assert migrated(old | {"format": 4}, "x") == old
     assert migrated({"train": 3}, "x") == {"train": 3}  # Config.parse says what is wrong with it
     with pytest.raises(DataError, match="train"):
@@ -78,4 +77,4 @@ def test_a_format_is_a_number(number: object) -> None:
 
 
 def test_each_format_has_its_changes() -> None:
-    assert sorted(migration.CHANGES) == list(range(2, FORMAT + 1))
+    assert sorted(migration.CUT) == list(range(2, FORMAT + 1))

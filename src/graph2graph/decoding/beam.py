@@ -55,9 +55,7 @@ class _Candidates(NamedTuple):
 
     def take(self, chosen: IntArray | BoolArray) -> "_Candidates":
         """Some of the candidates."""
-        return _Candidates(
-            self.parents[chosen], self.actions[chosen], self.labels[chosen], self.scores[chosen], self.is_greedy[chosen]
-        )
+        return _Candidates._make(column[chosen] for column in self)
 
 
 @torch.inference_mode()
@@ -118,12 +116,10 @@ def _expand(kept: _Beam, reencoder: Reencoder) -> _Candidates:
 
 def _score(reencoder: Reencoder, rows: IntArray, focus: IntArray, legal: BoolArray) -> Scored:
     """The scores of the actions of all hypotheses, each computed from an encoding that it may use."""
-    reencoder.encode_waiting(rows, at_once=True)
-    scored = reencoder.score(rows, focus, legal)
+    scored = reencoder.score(reencoder.encode_waiting(rows, at_once=True), focus, legal)
     if not scored.is_sure.all():
         reencoder.postpone(rows[~scored.is_sure])
-        reencoder.encode_waiting(rows, at_once=True)
-        scored = reencoder.score(rows, focus, legal)
+        scored = reencoder.score(reencoder.encode_waiting(rows, at_once=True), focus, legal)
     return scored
 
 
@@ -153,7 +149,7 @@ def _ranked(kept: _Beam, rows: IntArray) -> list[Hypothesis]:
     states, scores = kept.states, kept.scores
     trees: dict[bytes, int] = {}
     for row in rows[np.argsort(-scores[rows], kind="stable")].tolist():
-        trees.setdefault(states.heads[row].tobytes() + states.labels[row].tobytes(), row)
+        trees.setdefault(states.graph_key(row), row)
     different = list(trees.values())
     weights = np.exp(scores[different] - scores[different[0]])
     nodes = slice(int(states.n_words[different[0]]) + 1)

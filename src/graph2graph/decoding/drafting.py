@@ -30,19 +30,14 @@ class Drafts:
         """Keep the encoding of each of these states for its row."""
         for position, row in enumerate(rows.tolist()):
             nodes = encodings.node_index[position, : int(states.n_words[position]) + 1]
-            self._vectors[row, _graph(states, position)] = encodings.vectors[nodes]
+            self._vectors[row, states.graph_key(position)] = encodings.vectors[nodes]
 
     def pop(self, row: int, states: States) -> Tensor | None:
         """The encoding of the row's present graph; if it was not drafted, drop the row's drafts and return None."""
-        found = self._vectors.pop((row, _graph(states, row)), None)
+        found = self._vectors.pop((row, states.graph_key(row)), None)
         if found is None:
             self._vectors = {key: vectors for key, vectors in self._vectors.items() if key[0] != row}
         return found
-
-
-def _graph(states: States, row: int) -> bytes:
-    nodes = slice(int(states.n_words[row]) + 1)
-    return states.heads[row, nodes].tobytes() + states.labels[row, nodes].tobytes()
 
 
 def drafted(

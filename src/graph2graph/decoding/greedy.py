@@ -8,21 +8,56 @@ Shapes: D decisions in a step, A arcs among them, L labels, B sentences.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from graph2graph.arrays import BoolArray, FloatArray, IntArray
+from graph2graph.arrays import BoolArray, FloatArray, IntArray, padded
 from graph2graph.config import DecodeConfig
-from graph2graph.decoding.given import Given, GivenArcs
 from graph2graph.decoding.reencoding import Reencoder, Scored, reencoder_of
 from graph2graph.models.features import Features
 from graph2graph.models.parser_model import ParserModel
-from graph2graph.transition.state import Action
+from graph2graph.transition.constraints import Constraint
+from graph2graph.transition.state import NO_NODE, Action
 from graph2graph.transition.states import States, arcs_of, is_arc
 
 DEFAULT = DecodeConfig()
+
+
+class Given(NamedTuple):
+    """The given part of a sentence's tree: heads (or NOT_ROOT) and labels of nodes 0..n, NO_NODE where none is given."""
+
+    heads: IntArray
+    labels: IntArray
+
+
+class GivenArcs:
+    """The given arcs and labels of a batch, and the constraints of the rows that have given arcs."""
+
+    def __init__(self, given: Sequence[Given]) -> None:
+        self.constraints = {
+            row: Constraint(one.heads.tolist()) for row, one in enumerate(given) if (one.heads != NO_NODE).any()
+        }
+        self.labels = padded([one.labels for one in given], NO_NODE)  # [B, m]
+
+    def restrict(self, legal: BoolArray, rows: IntArray) -> None:
+        """Remove the actions that would make a given arc impossible."""
+        for position, row in enumerate(rows.tolist()):
+            if row in self.constraints:
+                legal[position] &= self.constraints[row].allowed
+
+    def labels_of(self, rows: IntArray, dependents: IntArray, best: IntArray) -> IntArray:
+        """The label of each arc, [A]: the given one or else the best."""
+        labels = self.labels[rows, dependents]
+        return np.where(labels == NO_NODE, best, labels)
+
+    def advance(self, rows: IntArray, actions: IntArray) -> None:
+        """Update the constraints with the actions taken."""
+        for row, action in zip(rows.tolist(), actions.tolist(), strict=True):
+            if row in self.constraints:
+                self.constraints[row].take(Action(action))
 
 
 @dataclass(frozen=True)
@@ -56,19 +91,11 @@ class Decisions:
 
 @dataclass
 class Work:
-    """What a decoder did: how much it encoded and, on request, what it decided."""
+    """How much a decoder encoded, and a function that sees each of its steps."""
 
     n_encoded: int = 0  # states
     n_pieces: int = 0  # in them
-    decisions: list[Decisions] | None = None  # of each step, if an empty list is given
     observer: Callable[[States, Scored, Decisions], None] | None = None  # called before each step's actions are taken
-
-    def record(self, states: States, scored: Scored, decided: Decisions) -> None:
-        """Keep the decisions of a step and tell the observer."""
-        if self.decisions is not None:
-            self.decisions.append(decided)
-        if self.observer is not None:
-            self.observer(states, scored, decided)
 
     def add(self, other: "Work | Reencoder") -> None:
         """Add the numbers of other work."""
@@ -84,8 +111,12 @@ def greedy(
     *,
     given: Sequence[Given] | None = None,
     work: Work | None = None,
+    decisions: list[Decisions] | None = None,
 ) -> States:
-    """Decode sentences to their final states, which have the given arcs and labels; `work` is updated."""
+    """Decode sentences to their final states, which have the given arcs and labels.
+
+    `work` is updated, and the decisions of each step are appended to `decisions`.
+    """
     work = work or Work()
     if given:  # drafts ignore given arcs, so they would seldom be used
         decode = decode.model_copy(update={"draft_tokens": 0})
@@ -94,22 +125,23 @@ def greedy(
     given_arcs = GivenArcs(given) if given else None
     active = (~states.is_final).nonzero()[0]
     while len(active):
-        step(states, active, reencoder, given_arcs, work)
+        decided = step(states, active, reencoder, given_arcs, work)
+        if decided is not None and decisions is not None:
+            decisions.append(decided)
         active = active[~states.is_final[active]]
     work.add(reencoder)
     return states
 
 
-def step(states: States, rows: IntArray, reencoder: Reencoder, given: GivenArcs | None, work: Work) -> None:
-    """Take one step of Eq. 10 in those of these rows whose encoding can be used.
+def step(states: States, rows: IntArray, reencoder: Reencoder, given: GivenArcs | None, work: Work) -> Decisions | None:
+    """Take one step of Eq. 10 in those of these rows whose encoding can be used; None if there are none.
 
         Z^t = Gin(X, G^t)                         encode the sentence with the graph built so far
         G^{t+1} = G^t ∪ Gout(Select(Z^t, P^t))    decide on the vectors of s2, s1 and b1, and add the arc
 
     A sentence is encoded again only if its encoding is stale and, with a threshold, leaves the parser unsure.
     """
-    reencoder.encode_waiting(rows)  # Z^t
-    rows = reencoder.ready(rows)
+    rows = reencoder.encode_waiting(rows)  # Z^t
     focus = states.focus_of(rows)
     legal = states.legal_in(rows, focus)
     if given is not None:
@@ -119,13 +151,16 @@ def step(states: States, rows: IntArray, reencoder: Reencoder, given: GivenArcs 
         reencoder.postpone(rows[~scored.is_sure])
         sure = scored.is_sure.nonzero()[0]
         rows, focus, scored = rows[sure], focus[sure], scored.take(sure)
-    if len(rows):
-        decided = _decide(reencoder.model, scored, rows, focus, given)  # Gout(Select(Z^t, P^t))
-        work.record(states, scored, decided)
-        states.apply(rows, decided.actions, decided.labels)  # G^{t+1}
-        reencoder.advance(rows, focus, decided.actions, decided.labels)
-        if given is not None:
-            given.advance(rows, decided.actions)
+    if not len(rows):
+        return None
+    decided = _decide(reencoder.model, scored, rows, focus, given)  # Gout(Select(Z^t, P^t))
+    if work.observer is not None:
+        work.observer(states, scored, decided)
+    states.apply(rows, decided.actions, decided.labels)  # G^{t+1}
+    reencoder.advance(rows, focus, decided.actions, decided.labels)
+    if given is not None:
+        given.advance(rows, decided.actions)
+    return decided
 
 
 def _decide(model: ParserModel, scored: Scored, rows: IntArray, focus: IntArray, given: GivenArcs | None) -> Decisions:

@@ -68,11 +68,8 @@ class StateReencoder:
         self.model, self.states, self.step_state = model, states, StepState(model, features)
         self.n_encoded = self.n_pieces = 0  # states, and the pieces in them
 
-    def encode_waiting(self, rows: IntArray, *, at_once: bool = False) -> None:
-        """Do nothing: `score` encodes."""
-
-    def ready(self, rows: IntArray) -> IntArray:
-        """All rows."""
+    def encode_waiting(self, rows: IntArray, *, at_once: bool = False) -> IntArray:  # noqa: ARG002
+        """Return all rows: `score` encodes them."""
         return rows
 
     def score(self, rows: IntArray, focus: IntArray, legal: BoolArray) -> Scored:
@@ -89,7 +86,6 @@ class StateReencoder:
 
     def postpone(self, rows: IntArray) -> None:
         """Never called: every encoding is fresh."""
-        raise NotImplementedError
 
     def advance(self, rows: IntArray, focus: IntArray, actions: IntArray, labels: IntArray) -> None:
         """Update history and composed vectors."""
@@ -117,15 +113,12 @@ class SentenceReencoder:
         self.n_encoded = self.n_pieces = 0  # states, and the pieces in them
         self._encode(np.arange(len(features)))
 
-    def encode_waiting(self, rows: IntArray, *, at_once: bool = False) -> None:
-        """Encode those of these rows that wait, if all wait or if they fill a batch; with `at_once` in any case."""
+    def encode_waiting(self, rows: IntArray, *, at_once: bool = False) -> IntArray:
+        """Encode the waiting rows if all wait or they fill a batch, or `at_once`; return the rows that do not wait now."""
         self._use_drafts(rows[self.is_waiting[rows]])
         waiting = rows[self.is_waiting[rows]]
         if at_once or len(waiting) == len(rows) or self.lengths[waiting].sum() >= ENOUGH:
             self._encode(waiting)
-
-    def ready(self, rows: IntArray) -> IntArray:
-        """Those of these rows that do not wait for an encoding."""
         return rows[~self.is_waiting[rows]]
 
     def score(self, rows: IntArray, focus: IntArray, legal: BoolArray) -> Scored:

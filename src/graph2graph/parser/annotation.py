@@ -5,8 +5,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from graph2graph.arrays import IntArray
-from graph2graph.decoding.given import Given
-from graph2graph.decoding.greedy import Decisions
+from graph2graph.decoding.greedy import Decisions, Given
 from graph2graph.errors import DataError
 from graph2graph.parser.vocabulary import Vocabulary
 from graph2graph.transition import constraints

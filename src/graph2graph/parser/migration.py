@@ -1,13 +1,11 @@
-"""The format of a model's settings: what each release changed, and how older settings are migrated.
+"""The format of a model's settings, and how settings that older releases wrote are migrated.
 
-When a release cuts, renames or adds a setting, `FORMAT` goes up and `CHANGES` says which settings were cut or renamed. The
-config.json of a model and the run.json of a training run hold the same settings; both are migrated here.
+When a release cuts or adds a setting, `FORMAT` goes up and `CUT` says which settings are gone. The config.json of a model and
+the run.json of a training run hold the same settings; both are migrated here.
 """
 
 import json
-from collections.abc import Mapping
 from copy import deepcopy
-from dataclasses import dataclass, field
 from typing import Any
 
 from graph2graph import __version__
@@ -15,17 +13,7 @@ from graph2graph.config import Config
 from graph2graph.errors import DataError
 
 FORMAT = 2
-
-
-@dataclass(frozen=True)
-class FormatChange:
-    """How a format differs from the one before it; settings are named as in `--set`: `train.seed`."""
-
-    cut: tuple[str, ...] = ()
-    renamed: Mapping[str, str] = field(default_factory=dict)
-
-
-CHANGES: dict[int, FormatChange] = {2: FormatChange(cut=("model.encoder.relation_std", "train.explore"))}
+CUT = {2: ("model.encoder.relation_std", "train.explore")}  # by each format, named as in `--set`
 
 
 def dump_config(config: Config) -> dict[str, Any]:
@@ -45,16 +33,17 @@ def migrated(values: Any, source: str) -> Any:
         return values  # Config.parse rejects it
     settings = {key: deepcopy(value) for key, value in values.items() if key not in ("format", "release")}
     for number in range(_format_of(values, source) + 1, FORMAT + 1):
-        for name in CHANGES[number].cut:
-            group, key = _group_of(settings, name)
-            group.pop(key, None)
-        for old, new in CHANGES[number].renamed.items():
-            group, key = _group_of(settings, old)
-            if key in group:
-                value = group.pop(key)
-                group, key = _group_of(settings, new, make=True)
-                group[key] = value
+        for name in CUT[number]:
+            _cut(settings, *name.split("."))
     return settings
+
+
+def _cut(group: Any, *path: str) -> None:
+    """Remove the setting at this path, if it is there."""
+    for name in path[:-1]:
+        group = group.get(name) if isinstance(group, dict) else None
+    if isinstance(group, dict):
+        group.pop(path[-1], None)
 
 
 def _format_of(values: dict[str, Any], source: str) -> int:
@@ -66,12 +55,3 @@ def _format_of(values: dict[str, Any], source: str) -> int:
         way_out = f"install graph2graph {release} or newer" if release else "update graph2graph"
         raise DataError(f"{source}: format {number}; graph2graph {__version__} reads formats up to {FORMAT}: {way_out}")
     return number
-
-
-def _group_of(settings: dict[str, Any], name: str, *, make: bool = False) -> tuple[dict[str, Any], str]:
-    """The group that a setting belongs to, and the setting's name in it; a missing group is empty, or made on request."""
-    *groups, key = name.split(".")
-    for group in groups:
-        found = settings.setdefault(group, {}) if make else settings.get(group)
-        settings = found if isinstance(found, dict) else {}
-    return settings, key

@@ -11,7 +11,7 @@ import torch
 
 from graph2graph.config import Config, EncoderConfig
 from graph2graph.decoding.beam import beam_search
-from graph2graph.decoding.greedy import Work, greedy
+from graph2graph.decoding.greedy import Decisions, Work, greedy
 from graph2graph.decoding.options import ParseOptions, TagSource
 from graph2graph.encoder import pretrained
 from graph2graph.encoder.encoder import GraphEncoder
@@ -142,13 +142,11 @@ class Parser:
 
         def parse_batch(batch: list[Sentence], features: list[Features]) -> Iterable[Sentence]:
             given = [given_arcs(sentence, self.vocabulary) for sentence in batch] if chosen.keep_arcs else None
-            done = Work(decisions=[] if chosen.probabilities else None, observer=work.observer if work else None)
-            states = greedy(self.model, features, decode, given=given, work=done)
-            if work is not None:
-                work.add(done)
+            decisions: list[Decisions] | None = [] if chosen.probabilities else None
+            states = greedy(self.model, features, decode, given=given, work=work, decisions=decisions)
             found = zip(batch, states.heads, states.labels, strict=True)
             trees = [with_tree(*one, self.vocabulary, keep_labels=chosen.keep_arcs) for one in found]
-            return trees if done.decisions is None else with_probabilities(trees, done.decisions)
+            return trees if decisions is None else with_probabilities(trees, decisions)
 
         return self._in_windows(sentences, parse_batch, chosen)
 

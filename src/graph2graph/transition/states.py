@@ -92,6 +92,11 @@ class States:
         legal[:, Action.SWAP] = (s2 > ROOT) & (s2 < s1)
         return legal
 
+    def graph_key(self, row: int) -> bytes:
+        """A key for the arcs and labels of a row: states with equal keys have the same graph."""
+        nodes = slice(int(self.n_words[row]) + 1)
+        return self.heads[row, nodes].tobytes() + self.labels[row, nodes].tobytes()
+
     def apply(self, rows: IntArray, actions: IntArray, labels: IntArray | None = None) -> None:
         """Take one legal action in each of these rows; only the labels of arcs matter."""
         focus = self.focus_of(rows)
