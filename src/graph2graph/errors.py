@@ -8,3 +8,8 @@ class DataError(Exception):
 def one_line(text: str) -> str:
     """The text, escaped if it has characters that would break a message into lines or control the terminal."""
     return text if text.isprintable() else ascii(text)
+
+
+def first_line(error: BaseException) -> str:
+    """The first line of an error's message; its type if it has none."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from graph2graph.config import EncoderConfig
 from graph2graph.encoder.encoder import GraphEncoder
-from graph2graph.errors import DataError
+from graph2graph.errors import DataError, first_line
 from graph2graph.files import read_json
 
 ARCHITECTURES = ("bert", "roberta", "xlm-roberta", "camembert", "distilbert", "electra", "mpnet")
@@ -77,7 +77,7 @@ def find(name: str | os.PathLike[str]) -> Path:
         if not any(found.glob("model*.safetensors")):
             found = Path(snapshot_download(text, allow_patterns=[*_HUB_FILES, _OLD_FILES]))
     except Exception as error:  # of any kind, from the hub or the network
-        raise DataError(f"{name}: no such directory, and the hub does not have it: {_line(error)}") from error
+        raise DataError(f"{name}: no such directory, and the hub does not have it: {first_line(error)}") from error
     return found
 
 
@@ -207,9 +207,4 @@ def _read_old(path: Path) -> dict[str, Tensor]:
     try:
         return dict(torch.load(path, map_location="cpu", weights_only=True))
     except Exception as error:  # torch raises many kinds for a broken file
-        raise DataError(f"{path}: cannot be read: {_line(error)}") from error
-
-
-def _line(error: Exception) -> str:
-    """The first line of an error message."""
-    return (str(error).splitlines() or [type(error).__name__])[0]
+        raise DataError(f"{path}: cannot be read: {first_line(error)}") from error

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from graph2graph import __version__
-from graph2graph.errors import DataError
+from graph2graph.errors import DataError, first_line
 from graph2graph.files import errors_naming, write_json
 from graph2graph.parser import catalogue
 
@@ -70,7 +70,7 @@ def _call(name: str, function: Callable[..., Any], *args: Any, **kwargs: Any) ->
         raise DataError(f"{name}: no such model on the hub, or it is private") from error
     except Exception as error:  # a network fails in many ways
         cause = error.__cause__ or error
-        reason = (str(cause).strip().splitlines() or [type(cause).__name__])[0]
+        reason = first_line(cause)
         raise DataError(f"{name}: cannot be downloaded from the hub: {reason}") from error
 
 
