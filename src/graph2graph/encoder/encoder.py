@@ -53,12 +53,7 @@ class Layer(nn.Module):
         self.dropout = Dropout(config.dropout)
 
     def forward(
-        self,
-        x: Tensor,
-        heads: HeadLayout,
-        pairs: RelatedPairs | None,
-        bias: Tensor | None,
-        wanted: Tensor | None = None,
+        self, x: Tensor, heads: HeadLayout, pairs: RelatedPairs | None, bias: Tensor | None, wanted: Tensor | None
     ) -> Tensor:
         """[N, d] -> [N, d], or [W, d] of the wanted tokens."""
         attended = self.attention(x, heads, pairs, bias, wanted)
@@ -123,7 +118,7 @@ class GraphEncoder(nn.Module):
     def encode(self, x: Tensor, layout: Layout, *, graph: Graph | None = None, wanted: Tensor | None = None) -> Tensor:
         """Encode packed input embeddings, [N, m] -> [N, d].
 
-        With `wanted`, [W] of N, the last layer attends to all tokens but computes these alone: -> [W, d].
+        With `wanted`, [W] of the N tokens, the last layer attends to all of them but computes only these, -> [W, d].
         """
         x = self.widen(self.dropout(self.norm(x)))  # [N, d]
         heads, pairs = HeadLayout(layout, self.config.heads), None

@@ -45,12 +45,7 @@ class GraphAttention(nn.Module):
             self.relation_values = nn.Parameter(torch.zeros(config.relations, self.head_width))  # W2, [k, c]
 
     def forward(
-        self,
-        x: Tensor,
-        heads: HeadLayout,
-        pairs: RelatedPairs | None,
-        bias: Tensor | None,
-        wanted: Tensor | None = None,
+        self, x: Tensor, heads: HeadLayout, pairs: RelatedPairs | None, bias: Tensor | None, wanted: Tensor | None
     ) -> Tensor:
         """[N, d] -> [N, d], or [W, d] of the wanted tokens; the bias of the scores is [B·h, 1 or n, n]."""
         query, key, value = heads.spread(self.qkv(x))  # each [B·h, n, c]

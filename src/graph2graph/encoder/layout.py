@@ -114,13 +114,13 @@ class RelatedPairs(NamedTuple):
         )
 
 
-# Two operations whose gradients autograd would compute with far more work.
+# Two operations with a cheaper gradient than autograd's.
 
 
 def rearrange(rows: Tensor, index: Tensor, inverse: Tensor, unused: Tensor | None = None) -> Tensor:
-    """rows[index], where row i matters only at position inverse[i] of the result.
+    """rows[index], where of all copies of row i only the one at inverse[i] is used, and none of an unused row.
 
-    So the gradient is a second look-up, not a sum over all copies. Rows named as unused have no gradient.
+    Then the gradient of a row is that of one copy: a look-up in place of a sum.
     """
     out: Tensor = _Rearrange.apply(rows, index, inverse, unused)  # type: ignore[no-untyped-call]
     return out

@@ -131,8 +131,7 @@ class ParserModel(nn.Module):
         if config.graph_input:
             graph = inputs.sentence_graph(states, rows, n_labels=self.n_labels, labelled=config.labelled_relations)
         x = inputs.sentence_input_embeddings(self.input_tables, rows, graph)
-        wanted = None if read is None else rows.node_tokens[read]
-        return self._encode(x, rows, rows.cls_tokens, graph, wanted)
+        return self._encode(x, rows, graph, None if read is None else rows.node_tokens[read])
 
     def encode_states(self, states: States, nodes: Tensor, owners: IntArray, *, looks_ahead: bool = False) -> Encodings:
         """Encode parser states, whose sentences have these node vectors, [S, m, w]; state i belongs to sentence owners[i].
@@ -143,12 +142,12 @@ class ParserModel(nn.Module):
         if self.config.graph_input:
             graph = inputs.state_graph(states, rows, labelled=self.config.labelled_relations)
         x = inputs.state_input_embeddings(self.input_tables, nodes, owners, rows, graph)
-        return self._encode(x, rows, rows.starts, graph, self._tokens_read(states, rows, looks_ahead=looks_ahead))
+        return self._encode(x, rows, graph, self._tokens_read(states, rows, looks_ahead=looks_ahead))
 
     def _tokens_read(self, states: States, rows: StateRows, *, looks_ahead: bool) -> IntArray:
         """The tokens whose vectors are read: CLS; or the focus, or all of stack and buffer; with a tagger all."""
         if self.config.output == "cls":
-            return rows.starts
+            return rows.cls_tokens
         if self.tagger is not None:
             return np.arange(len(rows.nodes))
         if looks_ahead:
@@ -160,12 +159,7 @@ class ParserModel(nn.Module):
         return tokens
 
     def _encode(
-        self,
-        x: Tensor,
-        rows: SentenceRows | StateRows,
-        cls_tokens: IntArray,
-        graph: inputs.GraphInput | None,
-        wanted: IntArray | None,
+        self, x: Tensor, rows: SentenceRows | StateRows, graph: inputs.GraphInput | None, wanted: IntArray | None
     ) -> Encodings:
         """Encode input embeddings, [N, w]; with `wanted`, only the output vectors of these tokens are computed."""
         layout = Layout(self.tensor(rows.lengths))
@@ -179,22 +173,17 @@ class ParserModel(nn.Module):
         empty = np.full((len(rows.node_tokens), 1), len(vectors))
         node_index = np.concatenate([index[rows.node_tokens], empty], axis=1)  # [B, m + 1]
         vectors = torch.cat([vectors, self.empty[None]])  # [V + 1, d]
-        return Encodings(vectors, self.tensor(node_index), self.tensor(index[cls_tokens]), len(x))
+        return Encodings(vectors, self.tensor(node_index), self.tensor(index[rows.cls_tokens]), len(x))
 
     def project(self, encodings: Encodings) -> Encodings:
-        """Encodings with the classifiers' first layers applied to every node, which pays if each is in many decisions."""
+        """Encodings with the classifiers' first layers applied to every node: cheaper if many decisions read each node."""
         if self.config.output == "cls":
             return encodings
         n_states, width = encodings.node_index.shape
         nodes = F.embedding(encodings.node_index.flatten(), encodings.vectors)  # [B·(m + 1), d]
         node_index = torch.arange(n_states * width, device=self.device).view(n_states, width)  # [B, m + 1]
-        return Encodings(
-            nodes,
-            node_index,
-            encodings.cls_index,
-            exist=self.exist.project(nodes),
-            relation=self.relation.project(nodes),
-        )
+        exist, relation = self.exist.project(nodes), self.relation.project(nodes)
+        return Encodings(nodes, node_index, encodings.cls_index, exist=exist, relation=relation)
 
     def action_scores(
         self, encodings: Encodings, rows: Tensor, focus: Tensor, legal: Tensor, past: Tensor | None = None
@@ -210,7 +199,7 @@ class ParserModel(nn.Module):
     def label_scores(
         self, encodings: Encodings, rows: Tensor, focus: Tensor, is_right: Tensor, past: Tensor | None = None
     ) -> Tensor:
-        """The scores of the labels of D arcs, [D, L]; an arc from ROOT has the root label and no other arc has it."""
+        """The scores of the labels of D arcs, [D, L]; -∞ for the root label, but for all others in an arc from ROOT."""
         slots = self._slots(self.relation, encodings.relation, encodings, rows, focus)
         scores: Tensor = self.relation(self.relation.directed(self.relation.hidden(slots, past), is_right))
         is_root_label = torch.arange(self.n_labels, device=scores.device) == self.root_label

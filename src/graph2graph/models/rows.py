@@ -66,18 +66,13 @@ class StateRows:
     """Parser states, row after row: CLS, stack, SEP, buffer, and with a graph SEP, deleted words."""
 
     lengths: IntArray  # [B]
-    starts: IntArray  # [B] the token of CLS, in N
     columns: IntArray  # [B, m] the column of each node, OUTSIDE if it is not in the row
     owners: IntArray  # [N] the state that each token belongs to
     nodes: IntArray  # [N] the node, CLS or SEP
     segments: IntArray  # [N]
     positions: IntArray  # [N]
-
-    @property
-    def node_tokens(self) -> IntArray:
-        """The token of each node, [B, m] in N; any token for a node that is not in the row."""
-        tokens: IntArray = np.maximum(self.starts[:, None] + self.columns, 0)
-        return tokens
+    node_tokens: IntArray  # [B, m] the token of each node, in N; any token for a node that is not in the row
+    cls_tokens: IntArray  # [B]
 
 
 def state_rows(states: States, config: ModelConfig) -> StateRows:
@@ -106,7 +101,8 @@ def state_rows(states: States, config: ModelConfig) -> StateRows:
     if config.separate_positions:
         first = np.where(in_deleted, buffer_end[owners] + 1, np.where(in_buffer, stack_end[owners] + 1, 0))
         position = position - first
-    return StateRows(lengths, starts, columns, owners, nodes, segments, position)
+    node_tokens = np.maximum(starts[:, None] + columns, 0)
+    return StateRows(lengths, columns, owners, nodes, segments, position, node_tokens, cls_tokens=starts)
 
 
 def state_length(n_words: int, *, graph: bool) -> int:

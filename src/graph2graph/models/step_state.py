@@ -1,4 +1,4 @@
-"""What a state parser carries from step to step while it decodes: its history (Eq. 8) and its composed vectors (Eq. 11)."""
+"""The step state of a state parser: the history (Eq. 8) and the composed vectors (Eq. 11), kept from step to step."""
 
 from collections.abc import Sequence
 

@@ -29,7 +29,6 @@ class Constraint:
                 self.n_missing[head] += 1
         completion = _completion(self.state, self.heads)
         assert completion is not None  # from the initial state every tree can be built
-        self.completions: dict[Action, list[Action]] = {}
         self._find_allowed(completion)
 
     @property
@@ -47,7 +46,7 @@ class Constraint:
 
     def _find_allowed(self, known: list[Action]) -> None:
         """Find a completion for each allowed action; one completion of the state is known."""
-        self.completions = {known[0]: known[1:]} if known else {}
+        self.completions: dict[Action, list[Action]] = {known[0]: known[1:]} if known else {}
         for action in self.state.legal():
             if action not in self.completions and self._agrees(action):
                 after = self.state.copy()

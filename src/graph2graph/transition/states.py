@@ -1,4 +1,4 @@
-"""The parser states of many sentences in arrays. A row is what `State` is for one sentence.
+"""The parser states of many sentences in arrays; a row corresponds to the `State` of one sentence.
 
 Shapes: B rows, m nodes of the longest sentence (its words and ROOT), D decisions, A of which add an arc.
 """
