@@ -118,9 +118,9 @@ class RelatedPairs(NamedTuple):
 
 
 def rearrange(rows: Tensor, index: Tensor, inverse: Tensor, unused: Tensor | None = None) -> Tensor:
-    """rows[index], where of all copies of row i only the one at inverse[i] is used, and none of an unused row.
+    """rows[index]. A row may be copied several times, but only its copy at inverse[i] is used; `unused` rows have none.
 
-    Then the gradient of a row is that of one copy: a look-up in place of a sum.
+    So the gradient of a row is that of one copy: a look-up in place of a sum.
     """
     out: Tensor = _Rearrange.apply(rows, index, inverse, unused)  # type: ignore[no-untyped-call]
     return out

@@ -199,7 +199,7 @@ class ParserModel(nn.Module):
     def label_scores(
         self, encodings: Encodings, rows: Tensor, focus: Tensor, is_right: Tensor, past: Tensor | None = None
     ) -> Tensor:
-        """The scores of the labels of D arcs, [D, L]; -∞ for the root label, but for all others in an arc from ROOT."""
+        """The scores of the labels of D arcs, [D, L]; an arc from ROOT must have the root label, and no other arc may."""
         slots = self._slots(self.relation, encodings.relation, encodings, rows, focus)
         scores: Tensor = self.relation(self.relation.directed(self.relation.hidden(slots, past), is_right))
         is_root_label = torch.arange(self.n_labels, device=scores.device) == self.root_label
