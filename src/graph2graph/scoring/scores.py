@@ -19,12 +19,13 @@ A sentence without words that count is right. A share of nothing is 0, as in the
 """
 
 import unicodedata
+from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Literal
 
-from graph2graph.scoring.alignment import ROOT, FileText, SpanWord, align, check_characters
+from graph2graph.scoring.alignment import ROOT, FileText, align, check_characters
 from graph2graph.scoring.pairing import paired
 from graph2graph.treebank.sentence import DEPREL, FORM, LEMMA, UPOS, XPOS, Sentence
 
@@ -40,6 +41,7 @@ CONTENT_DEPRELS = frozenset(_CONTENT.split())
 
 ALIGN_HINT = " (--align scores files with other words and sentence ends)"
 _UNALIGNED = -2
+_Word = tuple[Sequence[str], int]  # the columns, and the index of the head or ROOT
 _COLUMNS = {"UPOS": UPOS, "XPOS": XPOS, "Lemmas": LEMMA}
 
 
@@ -128,17 +130,10 @@ def score(
     """
     tally = _Tally(punct)
     for one, other in paired(gold, predicted, names=names, needs_xpos=punct == "ptb", hint=ALIGN_HINT):
+        words, other_words = ([(row, head - 1) for row, head in zip(s.rows, s.tree)] for s in (one, other))
+        heads_right, labels_right = tally.add_words(words, other_words, range(len(words)))
+        tally.add_sentence(all(heads_right), all(labels_right))
         tally.several_roots += other.heads.count(0) > 1
-        heads_right = labels_right = True
-        for row, other_row, head, other_head in zip(one.rows, other.rows, one.heads, other.heads, strict=True):
-            if not _is_left_out(row, punct):
-                tally.add_gold(row[DEPREL])
-                tally.add_predicted(other_row[DEPREL])
-                if head != other_head:
-                    heads_right = labels_right = False
-                elif not tally.add_right_head(row[DEPREL], other_row[DEPREL]):
-                    labels_right = False
-        tally.add_sentence(heads_right, labels_right)
     return tally.scores()
 
 
@@ -162,81 +157,64 @@ def score_aligned(
     gold_text = FileText.of(gold, names[0], needs_xpos=punct == "ptb")
     predicted_text = FileText.of(predicted, names[1])
     check_characters(gold_text, predicted_text)
-    words, other_words = gold_text.words, predicted_text.words
-    pairs = align(words, other_words)
-    tally = _Tally(punct)
-    tally.several_roots = sum(one.sentence.heads.count(0) > 1 for one in predicted_text.located)
-    _count_aligned(tally, gold_text, predicted_text, pairs)
+    pairs = align(gold_text.words, predicted_text.words)
+    partners = [_UNALIGNED] * len(predicted_text.words)
+    for g, p in pairs:
+        partners[p] = g
+    tally = _Tally(punct, several_roots=sum(one.sentence.heads.count(0) > 1 for one in predicted_text.located))
+    words, other_words = ([(word.row, word.head) for word in text.words] for text in (gold_text, predicted_text))
+    heads_right, labels_right = tally.add_words(words, other_words, partners)
+    words_of = dict(zip(predicted_text.sentences, predicted_text.sentence_words, strict=True))
+    for span, inside in zip(gold_text.sentences, gold_text.sentence_words, strict=True):
+        is_same = span in words_of and partners[words_of[span]] == list(range(inside.start, inside.stop))
+        tally.add_sentence(is_same and all(heads_right[inside]), is_same and all(labels_right[inside]))
+    cells = [(words[g][0], other_words[p][0]) for g, p in pairs]
+    n_right = {name: sum(_agree(row, other, column) for row, other in cells) for name, column in _COLUMNS.items()}
     return tally.scores(
         Tokens=_span_agreement(gold_text.tokens, predicted_text.tokens),
         Sentences=_span_agreement(gold_text.sentences, predicted_text.sentences),
         Words=Agreement(len(pairs), len(words), len(other_words)),
-        **{name: _column_agreement(words, other_words, pairs, column) for name, column in _COLUMNS.items()},
+        **{name: Agreement(n, len(words), len(other_words)) for name, n in n_right.items()},
     )
-
-
-def _count_aligned(tally: "_Tally", gold: FileText, predicted: FileText, pairs: list[tuple[int, int]]) -> None:
-    """Tally the words and sentences of both files, given the pairs of aligned words."""
-    partners = [_UNALIGNED] * len(predicted.words)  # the gold word of each predicted word
-    for g, p in pairs:
-        partners[p] = g
-    left_out = [_is_left_out(word.row, tally.punct) for word in gold.words]
-    for word, is_left_out in zip(gold.words, left_out, strict=True):
-        if not is_left_out:
-            tally.add_gold(word.row[DEPREL])
-    for word, partner in zip(predicted.words, partners, strict=True):
-        if not (_is_left_out(word.row, tally.punct) if partner == _UNALIGNED else left_out[partner]):
-            tally.add_predicted(word.row[DEPREL])
-
-    heads_right, labels_right = [False] * len(gold.words), [False] * len(gold.words)
-    for g, p in pairs:
-        head = predicted.words[p].head
-        if left_out[g]:
-            heads_right[g] = labels_right[g] = True
-        elif gold.words[g].head == (ROOT if head == ROOT else partners[head]):
-            heads_right[g] = True
-            labels_right[g] = tally.add_right_head(gold.words[g].row[DEPREL], predicted.words[p].row[DEPREL])
-
-    words_of = dict(zip(predicted.sentences, predicted.sentence_words, strict=True))
-    for span, words in zip(gold.sentences, gold.sentence_words, strict=True):
-        is_same = span in words_of and partners[words_of[span]] == list(range(words.start, words.stop))
-        tally.add_sentence(is_same and all(heads_right[words]), is_same and all(labels_right[words]))
 
 
 @dataclass(slots=True)
 class _Tally:
-    """Counts of words and sentences, and of those that are right."""
+    """Counts of words by their universal relation, and of sentences."""
 
     punct: Punct
-    several_roots: int = 0
-    gold: int = 0
-    predicted: int = 0
-    gold_content: int = 0
-    predicted_content: int = 0
-    heads: int = 0
-    labels: int = 0
-    content_labels: int = 0
+    gold: Counter[str] = field(default_factory=Counter)
+    predicted: Counter[str] = field(default_factory=Counter)
+    right: Counter[str] = field(default_factory=Counter)  # head and label
+    n_right_heads: int = 0
     sentences: int = 0
     sentence_heads: int = 0
     sentence_labels: int = 0
+    several_roots: int = 0
 
-    def add_gold(self, deprel: str) -> None:
-        self.gold += 1
-        self.gold_content += _universal(deprel) in CONTENT_DEPRELS
+    def add_words(
+        self, gold: Sequence[_Word], predicted: Sequence[_Word], partners: Sequence[int]
+    ) -> tuple[list[bool], list[bool]]:
+        """Count words, given the gold word of each predicted word.
 
-    def add_predicted(self, deprel: str) -> None:
-        self.predicted += 1
-        self.predicted_content += _universal(deprel) in CONTENT_DEPRELS
-
-    def add_right_head(self, gold_deprel: str, predicted_deprel: str) -> bool:
-        """Count a word whose head is right; return whether its label is right too."""
-        self.heads += 1
-        right = gold_deprel == predicted_deprel or (
-            self.punct == "include" and _universal(gold_deprel) == _universal(predicted_deprel)
-        )
-        self.labels += right
-        self.content_labels += right and _universal(gold_deprel) in CONTENT_DEPRELS
-        return right
+        Return whether the head of each gold word is right, and whether its label is right too; words that do not count are.
+        """
+        left_out = [_is_left_out(row, self.punct) for row, _ in gold]
+        heads_right, labels_right = left_out.copy(), left_out.copy()
+        self.gold.update(_universal(row[DEPREL]) for (row, _), is_out in zip(gold, left_out) if not is_out)
+        for (row, head), partner in zip(predicted, partners, strict=True):
+            is_aligned = partner != _UNALIGNED
+            if left_out[partner] if is_aligned else _is_left_out(row, self.punct):
+                continue
+            self.predicted[_universal(row[DEPREL])] += 1
+            if is_aligned and gold[partner][1] == (ROOT if head == ROOT else partners[head]):
+                expected, found = gold[partner][0][DEPREL], row[DEPREL]
+                same_universal = _universal(expected) == _universal(found)
+                right = same_universal if self.punct == "include" else expected == found
+                heads_right[partner], labels_right[partner] = True, right
+                self.n_right_heads += 1
+                self.right[_universal(expected)] += right
+        return heads_right, labels_right
 
     def add_sentence(self, heads_right: bool, labels_right: bool) -> None:
         self.sentences += 1
@@ -244,24 +222,21 @@ class _Tally:
         self.sentence_labels += labels_right
 
     def scores(self, **metrics: Agreement) -> Scores:
-        metrics["UAS"] = Agreement(self.heads, self.gold, self.predicted)
-        metrics["LAS"] = Agreement(self.labels, self.gold, self.predicted)
-        metrics["CLAS"] = Agreement(self.content_labels, self.gold_content, self.predicted_content)
+        counts = (self.right, self.gold, self.predicted)
+        metrics["UAS"] = Agreement(self.n_right_heads, self.gold.total(), self.predicted.total())
+        metrics["LAS"] = Agreement(*(count.total() for count in counts))
+        metrics["CLAS"] = Agreement(*(sum(count[deprel] for deprel in CONTENT_DEPRELS) for count in counts))
         ucm, lcm = (_percent(right, self.sentences) for right in (self.sentence_heads, self.sentence_labels))
-        return Scores(metrics, ucm, lcm, self.gold, self.sentences, self.several_roots)
+        return Scores(metrics, ucm, lcm, self.gold.total(), self.sentences, self.several_roots)
 
 
 def _span_agreement(gold: list[tuple[int, int]], predicted: list[tuple[int, int]]) -> Agreement:
     return Agreement(len(set(gold) & set(predicted)), len(gold), len(predicted))
 
 
-def _column_agreement(
-    gold: list[SpanWord], predicted: list[SpanWord], pairs: list[tuple[int, int]], column: int
-) -> Agreement:
-    """How many aligned words agree in a column; any lemma agrees with a gold `_`."""
-    cells = [(gold[g].row[column], predicted[p].row[column]) for g, p in pairs]
-    n_right = sum(cell == other or (column == LEMMA and cell == "_") for cell, other in cells)
-    return Agreement(n_right, len(gold), len(predicted))
+def _agree(row: Sequence[str], other: Sequence[str], column: int) -> bool:
+    """Whether two words agree in a column; any lemma agrees with a gold `_`."""
+    return row[column] == other[column] or (column == LEMMA and row[column] == "_")
 
 
 def _percent(part: int, whole: int) -> float:
