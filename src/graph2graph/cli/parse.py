@@ -123,13 +123,11 @@ def parse(
 
 def _write(sentences: Iterable[Sentence], tree_format: TreeFormat, stream: IO[bytes]) -> None:
     """Write each sentence as soon as it is parsed."""
-    from graph2graph.treebank.document import as_json
-
     for index, sentence in enumerate(sentences):
         if tree_format == "conllu":
-            text = "".join(sentence.lines)
+            text = sentence.to_conllu()
         elif tree_format == "json":
-            text = json.dumps(as_json(sentence), ensure_ascii=False) + "\n"
+            text = json.dumps(sentence.to_json(), ensure_ascii=False) + "\n"
         elif tree_format == "tree":
             text = ("\n" if index else "") + drawing.text(sentence) + "\n"
         else:

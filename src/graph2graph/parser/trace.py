@@ -124,7 +124,7 @@ def trace(parser: Parser, sentence: Sentence, *, tags: bool = True, reencode: Re
         "n_encoded": work.n_encoded,
         "graph": parser.config.model.graph_input,
         "labels": parser.vocabulary.labels,
-        "conllu": "".join(tree.lines),
+        "conllu": tree.to_conllu(),
     }
 
 

@@ -4,7 +4,6 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from graph2graph.treebank import document
 from graph2graph.treebank.sentence import Sentence
 
 
@@ -126,7 +125,7 @@ class ErrorAnswer(BaseModel):
 
 def sentence_answer(sentence: Sentence) -> dict[str, Any]:
     """A parsed sentence in the form of `SentenceAnswer`, not validated again because that takes time."""
-    answer = document.as_json(sentence)
+    answer = sentence.to_json()
     probabilities = sentence.probabilities or [None] * len(sentence)
     for word, probability in zip(answer["words"], probabilities, strict=True):
         word["arc_p"], word["label_p"] = probability or (None, None)

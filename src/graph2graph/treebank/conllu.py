@@ -47,7 +47,7 @@ def write(sentences: Iterable[Sentence], target: Source) -> int:
     out: Any = target
     n_sentences, is_text = 0, files.is_text(target)
     for sentence in sentences:
-        text = "".join(sentence.lines)
+        text = sentence.to_conllu()
         out.write(text if is_text else text.encode())
         n_sentences += 1
     return n_sentences

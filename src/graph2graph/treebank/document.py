@@ -1,28 +1,9 @@
 """The result of parsing: a document of sentences whose words know their heads, children and offsets in the text.
 
 A sentence is a `conllu.Sentence` with its verbatim lines, and a word is a view of one of its rows.
-
-    >>> rows = ["1 The the DET DT _ 2 det _ _", "2 dog dog NOUN NN Number=Sing 3 nsubj _ _"]
-    >>> rows += ["3 barks bark VERB VBZ _ 0 root _ SpaceAfter=No", "4 . . PUNCT . _ 3 punct _ _"]
-    >>> document = Document.from_conllu("\\n".join(rows).replace(" ", "\\t"))
-    >>> document
-    Document('The dog barks.', 1 sentence)
-    >>> [sentence] = document.sentences
-    >>> sentence.root
-    Word(3, 'barks')
-    >>> [(word.form, word.upos, word.deprel) for word in sentence.root.children]
-    [('dog', 'NOUN', 'nsubj'), ('.', 'PUNCT', 'punct')]
-    >>> the, dog, barks, _ = sentence.words
-    >>> dog.lemma, dog.feats, dog.head, dog.head_word
-    ('dog', {'Number': 'Sing'}, 3, Word(3, 'barks'))
-    >>> dog.subtree
-    [Word(1, 'The'), Word(2, 'dog')]
-    >>> barks.path_to(the)
-    [Word(3, 'barks'), Word(2, 'dog'), Word(1, 'The')]
 """
 
 import io
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from functools import cached_property
@@ -31,14 +12,11 @@ from typing import TYPE_CHECKING, Any
 from graph2graph.errors import DataError
 from graph2graph.treebank import conllu, drawing
 from graph2graph.treebank.misc import ArcProbability, Span, pairs
-from graph2graph.treebank.sentence import COLUMN_NAMES, DEPREL, FEATS, FORM, LEMMA, MISC, UPOS, XPOS, Sentence
+from graph2graph.treebank.sentence import DEPREL, FEATS, FORM, LEMMA, MISC, UPOS, XPOS, Sentence
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc
     from spacy.vocab import Vocab
-
-_PROLOGUE = re.compile(r"^<\?xml[^>]*\?>\s*")
-_SIZE = re.compile(r'<svg [^>]*?width="([\d.]+)" height="([\d.]+)"')
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -199,14 +177,6 @@ class ParsedSentence(Sentence):
                 children[head].append(word)
         return children
 
-    def to_conllu(self) -> str:
-        """The sentence in CoNLL-U, with its final blank line."""
-        return "".join(self.lines)
-
-    def to_json(self) -> dict[str, Any]:
-        """The sentence as `g2g parse -f json` writes it."""
-        return as_json(self)
-
     def render(self) -> str:
         """The tree as a stand-alone SVG picture."""
         return drawing.svg(self)
@@ -248,7 +218,7 @@ class Document:
 
     def to_json(self) -> list[dict[str, Any]]:
         """The sentences as `g2g parse -f json` writes them, as a list."""
-        return [as_json(sentence) for sentence in self.sentences]
+        return [sentence.to_json() for sentence in self.sentences]
 
     def to_spacy(self, vocab: "Vocab | None" = None) -> "Doc":
         """The same words, lemmas, tags, trees and sentences as a spaCy Doc."""
@@ -260,38 +230,11 @@ class Document:
 
     def render(self) -> str:
         """The trees as one stand-alone SVG picture, one below the other."""
-        pictures = [sentence.render() for sentence in self.sentences]
-        return pictures[0] if len(pictures) == 1 else _stacked(pictures)
+        return drawing.svg(*self.sentences)
 
     def _repr_svg_(self) -> str:
         return self.render()
 
     def _repr_html_(self) -> str:
-        pictures = (_PROLOGUE.sub("", sentence.render()) for sentence in self.sentences)
+        pictures = (sentence.render().removeprefix(drawing.PROLOGUE) for sentence in self.sentences)
         return "\n".join(f'<div style="overflow-x: auto">{picture}</div>' for picture in pictures)
-
-
-def as_json(sentence: Sentence) -> dict[str, Any]:
-    """A sentence as a JSON object: sent_id, text, and words with the columns of CoNLL-U by name.
-
-    `_` is null, id and head are numbers, and start_char and end_char are present if the offsets are known.
-    """
-    names = [name.lower() for name in COLUMN_NAMES]
-    words: list[dict[str, Any]] = []
-    spans = sentence.spans or [None] * len(sentence)
-    for number, (row, head, span) in enumerate(zip(sentence.rows, sentence.heads, spans, strict=True), 1):
-        word: dict[str, Any] = {name: None if value == "_" else value for name, value in zip(names, row, strict=True)}
-        word |= {"id": number, "form": row[FORM], "head": head}
-        words.append(word | ({"start_char": span.start, "end_char": span.end} if span else {}))
-    return {"sent_id": sentence.sent_id, "text": sentence.text, "words": words}
-
-
-def _stacked(pictures: list[str]) -> str:
-    frames, y, width = [], 0.0, 0.0
-    for picture in pictures:
-        size = _SIZE.search(picture)
-        assert size is not None  # drawing.svg always writes a size
-        frames.append(_PROLOGUE.sub("", picture).replace("<svg ", f'<svg y="{y:g}" ', 1))
-        y, width = y + float(size[2]), max(width, float(size[1]))
-    head = f'<svg xmlns="http://www.w3.org/2000/svg" version="1.1" width="{width:g}" height="{y:g}">'
-    return f'<?xml version="1.0" encoding="UTF-8"?>\n{head}\n{"".join(frames)}</svg>\n'

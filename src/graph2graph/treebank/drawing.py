@@ -15,12 +15,15 @@ In a projective tree, the lane of a line is its depth of nesting.
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from xml.sax.saxutils import escape
 
 from graph2graph.treebank.characters import direction, n_cells, padded, printable, text_width
 from graph2graph.treebank.sentence import UPOS, XPOS, Sentence
+
+SVG = "http://www.w3.org/2000/svg"
+PROLOGUE = '<?xml version="1.0" encoding="UTF-8"?>\n'
 
 
 def text(sentence: Sentence) -> str:
@@ -39,10 +42,17 @@ def text(sentence: Sentence) -> str:
     return "\n".join(rows)
 
 
-def svg(sentence: Sentence) -> str:
-    """The tree as a stand-alone SVG 1.1 picture, right to left if most words are."""
-    sentence.check_acyclic()
-    return "\n".join(_Picture(sentence).elements()) + "\n"
+def svg(*sentences: Sentence) -> str:
+    """The trees as a stand-alone SVG 1.1 picture, one below the other, each right to left if most of its words are."""
+    pictures = [_Picture(sentence) for sentence in sentences]
+    if len(pictures) == 1:
+        return PROLOGUE + pictures[0].svg()
+    frames, y, width = "", 0.0, 0.0
+    for picture in pictures:
+        frames += picture.svg(f' y="{y:g}"')
+        y += float(_number(picture.height + BOTTOM))
+        width = max(width, float(_number(picture.width)))
+    return f'{PROLOGUE}<svg xmlns="{SVG}" version="1.1" width="{width:g}" height="{y:g}">\n{frames}</svg>\n'
 
 
 def _tags(sentence: Sentence) -> list[str]:
@@ -54,9 +64,6 @@ def _lay(lanes: list[int], first: int, last: int) -> int:
     lane = 1 + max(lanes[first : last + 1])
     lanes[first : last + 1] = [lane] * (last + 1 - first)
     return lane
-
-
-# --- The text tree ---
 
 
 def _branches(heads: Sequence[int | None]) -> Iterator[str]:
@@ -105,8 +112,6 @@ def _joint(glyphs: str, up: bool, down: bool) -> str:
     return glyphs[2 if up and down else int(up)]
 
 
-# --- The picture ---
-
 WORD_SIZE, TAG_SIZE, LABEL_SIZE = 16.0, 10.5, 11.5  # of the fonts; all sizes are in pixels
 MARGIN = 12.0
 WORD_SPACE = 14.0  # between two words
@@ -137,24 +142,19 @@ _DARK = """
 
 @dataclass(slots=True)
 class _Arc:
-    """An arc between the words `left` and `right` (from 0); for the line down to a root, both are the root."""
+    """An arc between the words `left` and `right` (from 0), or the line down to the root `left == right`."""
 
     left: int
     right: int
     dependent: int
     label: str
     lane: int = 0
-    x1: float = 0.0  # its end at `left`
-    x2: float = 0.0  # its end at `right`
     label_x: float = 0.0
+    x: dict[int, float] = field(default_factory=dict)  # of its end at each word
 
     @property
     def length(self) -> int:
-        return self.right - self.left
-
-    @property
-    def is_root(self) -> bool:
-        return self.length == 0
+        return self.right - self.left  # 0 for the line down to a root
 
     @property
     def y(self) -> float:
@@ -166,29 +166,28 @@ class _Arc:
         return text_width(self.label, LABEL_SIZE) + 2 * LABEL_PAD if self.label else 0.0
 
     def order_at(self, word: int) -> tuple[int, int]:
-        """The sort key of the arc ends at a word, so that no arcs cross there.
-
-        From left to right: arcs to the left, shortest first; the root line; arcs to the right, shortest last.
-        """
+        """The order of arc ends at a word: arcs to the left, shortest first; the root line; arcs to the right, longest first."""
         side = (self.left == word) - (self.right == word)
         return side, -side * self.length
 
     def path(self) -> str:
         """The SVG path from the left end up, round two corners and down to the right end."""
-        if self.is_root:
-            return f"M{_number(self.x1)} {_number(self.y)}V{_number(-TIP_LENGTH / 2)}"
-        radius = min(CORNER, abs(self.x2 - self.x1) / 2)
-        inwards = radius if self.x1 < self.x2 else -radius
-        x1, turn1, turn2, x2 = map(_number, (self.x1, self.x1 + inwards, self.x2 - inwards, self.x2))
+        left, right = self.x[self.left], self.x[self.right]
+        if not self.length:
+            return f"M{_number(left)} {_number(self.y)}V{_number(-TIP_LENGTH / 2)}"
+        radius = min(CORNER, abs(right - left) / 2)
+        inwards = radius if left < right else -radius
+        x1, turn1, turn2, x2 = map(_number, (left, left + inwards, right - inwards, right))
         y, shoulder = _number(self.y), _number(self.y + radius)
         foot1, foot2 = (_number(-TIP_LENGTH / 2 if word == self.dependent else 0) for word in (self.left, self.right))
         return f"M{x1} {foot1}V{shoulder}Q{x1} {y} {turn1} {y}H{turn2}Q{x2} {y} {x2} {shoulder}V{foot2}"
 
 
 class _Picture:
-    """The layout of a tree, made by the constructor; `elements` draws it."""
+    """The layout of a tree, made by the constructor; `svg` draws it."""
 
     def __init__(self, sentence: Sentence) -> None:
+        sentence.check_acyclic()
         self.title = printable(sentence.text)
         self.forms = [printable(form) for form in sentence.forms]
         self.tags = ["" if tag == "_" else printable(tag) for tag in _tags(sentence)]
@@ -203,13 +202,12 @@ class _Picture:
                     self.arcs_at[end].append(self.arcs[-1])
         self.arcs.sort(key=lambda arc: arc.length)
         self._stack_arcs()
-        ends_widths = self._spread_ends()
-        self.centres, self.width = self._place_words(ends_widths)
+        self._spread_ends()
+        self.centres, self.width = self._place_words()
         for arc in self.arcs:
-            arc.x1 += self.centres[arc.left]
-            arc.x2 += self.centres[arc.right]
+            arc.x = {word: self.centres[word] + x for word, x in arc.x.items()}
         self._place_labels()
-        self.height = MARGIN + max((LABEL_HEIGHT / 2 - arc.y for arc in self.arcs), default=0.0)
+        self.height = MARGIN + max((LABEL_HEIGHT / 2 - arc.y for arc in self.arcs), default=0.0)  # above the arrow tips
         self.is_rtl = sum(map(direction, self.forms)) < 0
         if self.is_rtl:
             self._mirror()
@@ -218,90 +216,85 @@ class _Picture:
         """Put short arcs in low lanes and root lines in the top one."""
         lanes = [0] * len(self.forms)  # above the gaps between words
         for arc in self.arcs:
-            if not arc.is_root:
+            if arc.length:
                 arc.lane = _lay(lanes, arc.left, arc.right - 1)
-        top = 1 + max(lanes, default=0)
         for arc in self.arcs:
-            if arc.is_root:
-                arc.lane = top
+            arc.lane = arc.lane or 1 + max(lanes)
 
-    def _spread_ends(self) -> list[float]:
-        """Set the ends of the arcs relative to the centres of their words; return their total width at each word."""
-        widths = [END_SPACE * max(0, len(arcs) - 1) for arcs in self.arcs_at]
+    def _spread_ends(self) -> None:
+        """Set the ends of the arcs relative to the centres of their words."""
         for word, arcs in enumerate(self.arcs_at):
             for i, arc in enumerate(sorted(arcs, key=lambda arc: arc.order_at(word))):
-                offset = END_SPACE * i - widths[word] / 2
-                if arc.left == word:
-                    arc.x1 = offset
-                if arc.right == word:
-                    arc.x2 = offset
-        return widths
+                arc.x[word] = END_SPACE * i - END_SPACE * (len(arcs) - 1) / 2
 
-    def _place_words(self, ends_widths: list[float]) -> tuple[list[float], float]:
+    def _place_words(self) -> tuple[list[float], float]:
         """The centres of the words, far enough apart for the labels on the arcs, and the total width."""
         centres: list[float] = []
         edge, root_edge = MARGIN - WORD_SPACE, MARGIN  # right edges of the last word and of the last root's label
-        for word, (form, tag) in enumerate(zip(self.forms, self.tags, strict=True)):
-            half = max(text_width(form, WORD_SIZE), text_width(tag, TAG_SIZE), ends_widths[word]) / 2
+        for word, (form, tag, arcs) in enumerate(zip(self.forms, self.tags, self.arcs_at, strict=True)):
+            ends_width = END_SPACE * (len(arcs) - 1)
+            half = max(text_width(form, WORD_SIZE), text_width(tag, TAG_SIZE), ends_width) / 2
             centre = edge + WORD_SPACE + half
-            arcs_here = [arc for arc in self.arcs_at[word] if arc.right == word]
-            for arc in arcs_here:
-                if arc.is_root:
-                    centre = max(centre, root_edge + arc.box_width / 2 - arc.x2)
-                else:
-                    centre = max(centre, centres[arc.left] + arc.x1 + arc.box_width + 2 * ARC_STUB - arc.x2)
-            for arc in arcs_here:
-                if arc.is_root:
-                    root_edge = centre + arc.x2 + arc.box_width / 2 + LABEL_PAD
+            for arc in arcs:
+                if not arc.length:
+                    centre = max(centre, root_edge + arc.box_width / 2 - arc.x[word])
+                elif arc.right == word:
+                    start = centres[arc.left] + arc.x[arc.left]
+                    centre = max(centre, start + arc.box_width + 2 * ARC_STUB - arc.x[word])
+            for arc in arcs:
+                if not arc.length:
+                    root_edge = centre + arc.x[word] + arc.box_width / 2 + LABEL_PAD
             centres.append(centre)
             edge = centre + half
         return centres, max(edge, root_edge) + MARGIN
 
     def _place_labels(self) -> None:
         """Put each label in the middle of its arc, or as near to it as possible without hiding a crossing line."""
-        verticals = sorted((x, arc.lane) for arc in self.arcs for x in {arc.x1, arc.x2})
+        verticals = sorted((x, arc.lane) for arc in self.arcs for x in arc.x.values())
         for arc in self.arcs:
-            middle = (arc.x1 + arc.x2) / 2
+            left, right = arc.x[arc.left], arc.x[arc.right]
+            middle = (left + right) / 2
             half = arc.box_width / 2 + 2 * LABEL_PAD
             reach = 6 * half  # further away, a reader would not find it
-            low = bisect_right(verticals, max(arc.x1, middle - reach), key=lambda vertical: vertical[0])
-            high = bisect_left(verticals, min(arc.x2, middle + reach), key=lambda vertical: vertical[0])
+            low = bisect_right(verticals, max(left, middle - reach), key=lambda vertical: vertical[0])
+            high = bisect_left(verticals, min(right, middle + reach), key=lambda vertical: vertical[0])
             crossing = [x for x, lane in verticals[low:high] if lane > arc.lane]
-            gaps = pairwise([arc.x1, *crossing, arc.x2])
+            gaps = pairwise([left, *crossing, right])
             positions = [min(max(middle, a + half), b - half) for a, b in gaps if b - a >= 2 * half]
             arc.label_x = min(positions, key=lambda x: abs(x - middle), default=middle)
 
     def _mirror(self) -> None:
         self.centres = [self.width - x for x in self.centres]
         for arc in self.arcs:
-            arc.x1, arc.x2, arc.label_x = self.width - arc.x1, self.width - arc.x2, self.width - arc.label_x
+            arc.x = {word: self.width - x for word, x in arc.x.items()}
+            arc.label_x = self.width - arc.label_x
 
-    def elements(self) -> Iterator[str]:
-        """The lines of the SVG file."""
+    def svg(self, attributes: str = "") -> str:
         width, height = _number(self.width), _number(self.height + BOTTOM)
-        yield '<?xml version="1.0" encoding="UTF-8"?>'
-        yield (
-            f'<svg xmlns="http://www.w3.org/2000/svg" version="1.1" class="g2g-tree" width="{width}" height="{height}"'
-            f' viewBox="0 0 {width} {height}" font-family="sans-serif" text-anchor="middle">'
-        )
-        yield f"<title>{escape(self.title)}</title>"
-        yield f'<style type="text/css">{_DARK}</style>'
-        yield f'<rect {_PAPER} width="{width}" height="{height}"/>'
-        yield f'<g transform="translate(0 {_number(self.height)})">'
-        yield '<g class="arcs" fill="none" stroke="#5f6b7a" stroke-width="1.2">'
-        yield from (f'<path d="{arc.path()}"/>' for arc in self.arcs)
-        yield '</g>\n<g class="tips" fill="#5f6b7a">'
-        yield from map(self._tip, self.arcs)
-        yield f'</g>\n<g class="labels" fill="#1a4f9c" font-size="{LABEL_SIZE}">'
-        yield from (self._label(arc) for arc in self.arcs if arc.label)
-        yield f'</g>\n<g class="words" fill="#111418" font-size="{WORD_SIZE}">'
-        yield from map(self._word, self.centres, self.forms)
-        yield f'</g>\n<g class="tags" fill="#66707d" font-size="{TAG_SIZE}">'
-        yield from (_text(x, TAG_BASE, tag) for x, tag in zip(self.centres, self.tags, strict=True) if tag)
-        yield "</g>\n</g>\n</svg>"
+        tags = [_text(x, TAG_BASE, tag) for x, tag in zip(self.centres, self.tags, strict=True) if tag]
+        lines = [
+            f'<svg{attributes} xmlns="{SVG}" version="1.1" class="g2g-tree" width="{width}" height="{height}"'
+            f' viewBox="0 0 {width} {height}" font-family="sans-serif" text-anchor="middle">',
+            f"<title>{escape(self.title)}</title>",
+            f'<style type="text/css">{_DARK}</style>',
+            f'<rect {_PAPER} width="{width}" height="{height}"/>',
+            f'<g transform="translate(0 {_number(self.height)})">',
+            '<g class="arcs" fill="none" stroke="#5f6b7a" stroke-width="1.2">',
+            *(f'<path d="{arc.path()}"/>' for arc in self.arcs),
+            '</g>\n<g class="tips" fill="#5f6b7a">',
+            *map(self._tip, self.arcs),
+            f'</g>\n<g class="labels" fill="#1a4f9c" font-size="{LABEL_SIZE}">',
+            *(self._label(arc) for arc in self.arcs if arc.label),
+            f'</g>\n<g class="words" fill="#111418" font-size="{WORD_SIZE}">',
+            *map(self._word, self.centres, self.forms),
+            f'</g>\n<g class="tags" fill="#66707d" font-size="{TAG_SIZE}">',
+            *tags,
+            "</g>\n</g>\n</svg>\n",
+        ]
+        return "\n".join(lines)
 
     def _tip(self, arc: _Arc) -> str:
-        x = _number(arc.x1 if arc.dependent == arc.left else arc.x2)
+        x = _number(arc.x[arc.dependent])
         return f'<path d="M{x} 0l{_number(-TIP_WIDTH / 2)} {_number(-TIP_LENGTH)}h{_number(TIP_WIDTH)}z"/>'
 
     def _label(self, arc: _Arc) -> str:

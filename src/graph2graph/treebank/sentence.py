@@ -6,6 +6,7 @@ A new value changes only the line of its word; all other lines stay the same byt
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from graph2graph.errors import DataError
 from graph2graph.treebank import misc
@@ -112,6 +113,21 @@ class Sentence:
             if equals and name.strip() == key:
                 return value.strip()
         return None
+
+    def to_conllu(self) -> str:
+        """The sentence in CoNLL-U, with its final blank line."""
+        return "".join(self.lines)
+
+    def to_json(self) -> dict[str, Any]:
+        """The sentence as `g2g parse -f json` writes it; `_` is null, id and head are numbers, known offsets are added."""
+        words = []
+        spans = self.spans or [None] * len(self)
+        for number, (row, head, span) in enumerate(zip(self.rows, self.heads, spans, strict=True), 1):
+            cells = (None if cell == "_" else cell for cell in row)
+            word: dict[str, Any] = dict(zip(map(str.lower, COLUMN_NAMES), cells, strict=True))
+            word |= {"id": number, "form": row[FORM], "head": head}
+            words.append(word | ({"start_char": span.start, "end_char": span.end} if span else {}))
+        return {"sent_id": self.sent_id, "text": self.text, "words": words}
 
     def with_tree(self, heads: Sequence[int | None], deprels: Sequence[str]) -> "Sentence":
         """The same sentence with this tree; lines with the same head and label as before are untouched."""
