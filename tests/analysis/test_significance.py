@@ -33,6 +33,12 @@ def test_against_all_there_are(ahead: list[int]) -> None:
     assert significance.bootstrap(counts) == pytest.approx(exact_bootstrap(ahead), abs=0.02)
 
 
+def test_equal_and_always_better_parsers() -> None:
+    assert significance.bootstrap(np.zeros(3, dtype=np.int64)) == 1.0
+    assert significance.randomisation(np.zeros(3, dtype=np.int64)) == 1.0
+    assert significance.bootstrap(np.array([1, 1, 2, 1])) == 0.0
+
+
 def test_many_sentences_follow_the_normal_law() -> None:
     rng = np.random.default_rng(0)
     ahead = rng.integers(-1, 2, 2000) + (rng.random(2000) < 0.015)

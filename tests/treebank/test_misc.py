@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from graph2graph.server.schema import sentence_answer
 from graph2graph.treebank import conllu
-from graph2graph.treebank.document import Document, as_json
+from graph2graph.treebank.document import Document
+from graph2graph.treebank.misc import pairs
 from graph2graph.treebank.sentence import MISC, Sentence
 
 BAD = [
@@ -41,7 +42,7 @@ def test_bad_values_are_kept_and_ignored(cell: str) -> None:
     assert sentence.column(MISC) == [cell, "SpaceAfter=No"]
     [word, _] = Document.of("", [sentence]).words
     assert (word.start_char, word.end_char, word.probability) == (None, None, None)
-    for values in (as_json(sentence), sentence_answer(sentence)):
+    for values in (sentence.to_json(), sentence_answer(sentence)):
         assert json.loads(json.dumps(values, allow_nan=False)) == values
         assert values["words"][0]["misc"] == cell
     assert sentence_answer(sentence)["words"][0]["arc_p"] is None
@@ -80,3 +81,8 @@ def test_fields_follow_the_column() -> None:
     changed = sentence.with_columns({MISC: ["_", "TokenRange=1:2"]})
     assert (changed.spans, changed.start_char, changed.probabilities) == ([None, (1, 2)], None, ())
     assert sentence.with_columns({MISC: ["_", "_"]}).spans == ()
+
+
+def test_pairs_of_a_cell() -> None:
+    assert pairs("SpaceAfter=No|Gloss") == {"SpaceAfter": "No", "Gloss": ""}
+    assert pairs("_") == {}

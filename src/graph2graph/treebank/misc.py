@@ -27,31 +27,19 @@ class ArcProbability(NamedTuple):
 
 
 def pairs(cell: str) -> dict[str, str]:
-    """The `Key=Value` pairs of a FEATS or MISC cell; without `=` the value is empty.
-
-    >>> pairs("SpaceAfter=No|Gloss")
-    {'SpaceAfter': 'No', 'Gloss': ''}
-    """
+    """The `Key=Value` pairs of a FEATS or MISC cell; without `=` the value is empty."""
     return {} if cell == "_" else dict(item.partition("=")[::2] for item in cell.split("|"))
 
 
 def span_in(misc: str) -> Span | None:
-    """The value of TokenRange.
-
-    >>> span_in("SpaceAfter=No|TokenRange=4:7"), span_in("TokenRange=7:4")
-    (Span(start=4, end=7), None)
-    """
+    """The value of TokenRange."""
     match = _SPAN.fullmatch(pairs(misc).get("TokenRange", ""))
     span = Span(int(match[1]), int(match[2])) if match else None
     return span if span and span.start <= span.end else None
 
 
 def probability_in(misc: str) -> ArcProbability | None:
-    """The values of ArcP and LabelP.
-
-    >>> probability_in("ArcP=0.9987|LabelP=inf")
-    ArcProbability(arc=0.9987, label=None)
-    """
+    """The values of ArcP and LabelP."""
     values = pairs(misc)
     arc, label = (_probability(values.get(key, "")) for key in ("ArcP", "LabelP"))
     return None if arc is None and label is None else ArcProbability(arc, label)
@@ -66,10 +54,6 @@ def _probability(text: str) -> float | None:
 
 
 def with_probability(misc: str, arc: float, label: float) -> str:
-    """A MISC cell with these values of ArcP and LabelP instead of its own.
-
-    >>> with_probability("ArcP=0.5|SpaceAfter=No", 0.25, 1.0)
-    'SpaceAfter=No|ArcP=0.2500|LabelP=1.0000'
-    """
+    """A MISC cell with these values of ArcP and LabelP instead of its own."""
     kept = [] if misc == "_" else [item for item in misc.split("|") if item.partition("=")[0] not in ("ArcP", "LabelP")]
     return "|".join([*kept, f"ArcP={arc:.{DIGITS}f}", f"LabelP={label:.{DIGITS}f}"])
