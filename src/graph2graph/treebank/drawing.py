@@ -166,7 +166,7 @@ class _Arc:
         return text_width(self.label, LABEL_SIZE) + 2 * LABEL_PAD if self.label else 0.0
 
     def order_at(self, word: int) -> tuple[int, int]:
-        """The order of arc ends at a word: arcs to the left, shortest first; the root line; arcs to the right, longest first."""
+        """The order of the arc ends at a word: leftward arcs, shortest first; the root line; rightward arcs, longest first."""
         side = (self.left == word) - (self.right == word)
         return side, -side * self.length
 
