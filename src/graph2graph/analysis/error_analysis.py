@@ -66,27 +66,16 @@ class Pattern:
     heads: str  # "correct", or where the system's head is from the gold head: "left of it", "right of it"
 
 
-@dataclass(frozen=True)
-class ErrorExample:
-    """One wrongly parsed word."""
-
-    sent_id: str
-    text: str
-    word: str
-    gold_head: str
-    system_head: str
-
-
 @dataclass
 class ErrorCounts:
     """The counts of one system."""
 
     bins: dict[str, dict[str, Bin]] = field(default_factory=_empty_bins)
-    confusion: Counter[tuple[str, str]] = field(
-        default_factory=Counter
-    )  # gold and system labels where the head is right
+    # How often words whose head is right have these gold and system labels.
+    confusion: Counter[tuple[str, str]] = field(default_factory=Counter)
     patterns: Counter[Pattern] = field(default_factory=Counter)
-    examples: dict[Pattern, ErrorExample] = field(default_factory=dict)  # the first of each pattern
+    # The first word of each pattern with its heads, and its sentence.
+    examples: dict[Pattern, tuple[str, str]] = field(default_factory=dict)
 
 
 def count_errors(gold: Sequence[Sentence], system: Sequence[Sentence]) -> ErrorCounts:
@@ -98,11 +87,7 @@ def count_errors(gold: Sequence[Sentence], system: Sequence[Sentence]) -> ErrorC
 
 
 def rer(score: float, reference: float) -> float | None:
-    """Relative error reduction against a reference, in percent; None if the reference is 100.
-
-    >>> rer(95, 90), rer(90, 100)
-    (50.0, None)
-    """
+    """Relative error reduction against a reference, in percent; None if the reference is 100."""
     return 100 * (score - reference) / (100 - reference) if reference < 100 else None
 
 
@@ -110,13 +95,14 @@ def _count(counted: ErrorCounts, gold: Sentence, system: Sentence) -> None:
     gold_heads, heads = gold.tree, system.tree
     gold_labels, labels = ([label.partition(":")[0] for label in one.deprels] for one in (gold, system))
     is_right = [pair == other for pair, other in zip(zip(gold_heads, gold_labels), zip(heads, labels))]
-    bins = counted.bins
-    _add(bins["dependency_length"], _lengths(gold_heads), _lengths(heads), is_right)
-    _add(bins["distance_to_root"], _distances(gold_heads), _distances(heads), is_right)
-    _add(bins["projectivity"], _projectivity(gold_heads), _projectivity(heads), is_right)
-    _add(bins["dependency_type"], gold_labels, labels, is_right)
-    length = [SENTENCE_BINS[min(len(gold) // 10, len(SENTENCE_BINS) - 1)]] * len(gold)
-    _add(bins["sentence_length"], length, length, is_right)
+    gold_bins, bins = _bins(gold_heads, gold_labels), _bins(heads, labels)
+    for table, of_table in counted.bins.items():
+        for gold_name, name, right in zip(gold_bins[table], bins[table], is_right, strict=True):
+            gold_bin, system_bin = of_table.setdefault(gold_name, Bin()), of_table.setdefault(name, Bin())
+            gold_bin.gold += 1
+            gold_bin.found += right
+            system_bin.system += 1
+            system_bin.right += right
     for word, right in enumerate(is_right):
         if gold_heads[word] == heads[word]:
             counted.confusion[gold_labels[word], labels[word]] += 1
@@ -125,28 +111,21 @@ def _count(counted: ErrorCounts, gold: Sentence, system: Sentence) -> None:
             counted.patterns[pattern] += 1
             if pattern not in counted.examples:
                 forms = ["ROOT", *gold.forms]
-                example = (gold.sent_id or "", gold.text, forms[word + 1], forms[gold_heads[word]], forms[heads[word]])
-                counted.examples[pattern] = ErrorExample(*example)
+                example = f"{forms[word + 1]}: {forms[gold_heads[word]]} → {forms[heads[word]]}"
+                sentence = f"{gold.text} ({gold.sent_id})" if gold.sent_id else gold.text
+                counted.examples[pattern] = (example, sentence)
 
 
-def _add(bins: dict[str, Bin], gold: Sequence[str], system: Sequence[str], is_right: Sequence[bool]) -> None:
-    """Count each word's gold arc and the system's arc, each in its own bin."""
-    for gold_name, name, right in zip(gold, system, is_right, strict=True):
-        of_gold, of_system = bins.setdefault(gold_name, Bin()), bins.setdefault(name, Bin())
-        of_gold.gold += 1
-        of_gold.found += right
-        of_system.system += 1
-        of_system.right += right
-
-
-def _lengths(heads: Sequence[int]) -> list[str]:
-    """The bin of each arc by its length; arcs from ROOT have a bin of their own."""
-    return [_bin(abs(head - word) if head else 0) for word, head in enumerate(heads, 1)]
-
-
-def _distances(heads: Sequence[int]) -> list[str]:
-    """The bin of each arc by the number of arcs from its dependent up to the root word."""
-    return [_bin(len(list(_ancestors(heads, word))) - 1) for word in range(1, len(heads) + 1)]
+def _bins(heads: Sequence[int], labels: Sequence[str]) -> dict[str, Sequence[str]]:
+    """The bin of each arc in every table; arcs from ROOT have their own bin of length and of distance."""
+    words = range(1, len(heads) + 1)
+    return {
+        "dependency_length": [_bin(abs(head - word) if head else 0) for word, head in zip(words, heads, strict=True)],
+        "distance_to_root": [_bin(len(list(_ancestors(heads, word))) - 1) for word in words],
+        "dependency_type": labels,
+        "projectivity": _projectivity(heads),
+        "sentence_length": [SENTENCE_BINS[min(len(heads) // 10, len(SENTENCE_BINS) - 1)]] * len(heads),
+    }
 
 
 def _bin(number: int) -> str:

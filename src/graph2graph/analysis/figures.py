@@ -10,6 +10,7 @@ from graph2graph.errors import DataError
 # Okabe & Ito's palette, safe for all kinds of colour blindness
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+LINEAR = 10
 LINES = ("-", "--", "-.", ":")
 
 
@@ -36,13 +37,11 @@ def lines(
         lower.set_xticks(list(columns), list(bins))
         for axis in (upper, lower):
             axis.spines[["top", "right"]].set_visible(False)
-        return {kind: _saved(figure, kind) for kind in ("svg", "png")}
+        return _saved(figure)
 
 
-def pairs(
-    unit: str, rows: Sequence[str], series: Mapping[str, Sequence[float]], *, linear: float = 10
-) -> dict[str, bytes]:
-    """A row for each name with a point for each series; beyond ±`linear` the scale is logarithmic."""
+def pairs(unit: str, rows: Sequence[str], series: Mapping[str, Sequence[float]]) -> dict[str, bytes]:
+    """A row for each name with a point for each series; beyond ±LINEAR the scale is logarithmic."""
     with _pyplot() as pyplot:
         figure, axis = pyplot.subplots(figsize=(6.8, 1.1 + 0.42 * len(rows)), layout="constrained")
         ys = range(len(rows))
@@ -52,11 +51,11 @@ def pairs(
         for number, (name, some) in enumerate(series.items()):
             hollow = {"markerfacecolor": "white"} if number else {}
             axis.plot(some, ys, MARKERS[number], label=name, color=COLOURS[number], markersize=7, **hollow)
-        axis.set_xscale("symlog", linthresh=linear)
-        ticks = [sign * share * linear for sign in (-1, 1) for share in (0.5, 1, 3, 10)]
+        axis.set_xscale("symlog", linthresh=LINEAR)
+        ticks = [sign * share * LINEAR for sign in (-1, 1) for share in (0.5, 1, 3, 10)]
         axis.set_xticks([0, *ticks], ["0", *(f"{tick:+g}".replace("-", "−") for tick in ticks)])
         least, most = min(map(min, values)), max(map(max, values))
-        axis.set_xlim(min(1.3 * least, -linear / 2), max(1.3 * most, linear / 2))
+        axis.set_xlim(min(1.3 * least, -LINEAR / 2), max(1.3 * most, LINEAR / 2))
         axis.set_yticks(list(ys), list(rows), fontsize=9)
         axis.set_ylim(len(rows) - 0.5, -0.5)  # the first row on top
         axis.set_xlabel(unit)
@@ -64,7 +63,7 @@ def pairs(
         axis.set_axisbelow(True)
         axis.spines[["top", "right", "left"]].set_visible(False)
         figure.legend(loc="outside upper right", ncols=len(series), fontsize=9, frameon=False)
-        return {kind: _saved(figure, kind) for kind in ("svg", "png")}
+        return _saved(figure)
 
 
 @contextmanager
@@ -82,7 +81,8 @@ def _pyplot() -> Iterator[Any]:
         pyplot.close("all")
 
 
-def _saved(figure: Any, kind: str) -> bytes:
-    stream = io.BytesIO()
-    figure.savefig(stream, format=kind, dpi=150, metadata={"Date": None} if kind == "svg" else None)
-    return stream.getvalue()
+def _saved(figure: Any) -> dict[str, bytes]:
+    svg, png = io.BytesIO(), io.BytesIO()
+    figure.savefig(svg, format="svg", dpi=150, metadata={"Date": None})
+    figure.savefig(png, format="png", dpi=150)
+    return {"svg": svg.getvalue(), "png": png.getvalue()}

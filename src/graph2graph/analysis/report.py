@@ -1,13 +1,13 @@
 """A report that compares several systems on one gold file: Figure 3 and its tables, significance, frequent errors."""
 
 import html
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from graph2graph import scoring
 from graph2graph.analysis import figures, significance, tables
-from graph2graph.analysis.error_analysis import BINS, Bin, count_errors
+from graph2graph.analysis.error_analysis import BINS, count_errors
 from graph2graph.analysis.tables import Bins, Table
 from graph2graph.files import write_bytes, write_text
 from graph2graph.treebank.sentence import Sentence
@@ -27,6 +27,8 @@ TITLES = {
     "sentence_length": "LAS by sentence length",
     "projectivity": "Projective and non-projective arcs",
 }
+# The score in each panel; by sentence length, gold and system arcs have the same bins, so F is LAS.
+FIGURE_3 = {"dependency_length": "labelled F", "distance_to_root": "labelled F", "sentence_length": "LAS"}
 
 
 @dataclass(frozen=True)
@@ -86,9 +88,8 @@ def compare(gold: Sequence[Sentence], systems: Mapping[str, Sequence[Sentence]],
     shown = [tables.scores_table(scores)]
     if others:
         shown.append(tables.significance_table(first, differences))
-    for table in ("dependency_length", "distance_to_root"):
-        shown.append(tables.bins_table(table, TITLES[table], bins[table]))
-    shown.append(tables.sentences_table("sentence_length", TITLES["sentence_length"], bins["sentence_length"]))
+    for table, unit in FIGURE_3.items():
+        shown.append(tables.bins_table(table, TITLES[table], bins[table], unit=unit))
     shown.append(tables.labels_table(bins["dependency_type"]))
     shown.append(tables.bins_table("projectivity", TITLES["projectivity"], bins["projectivity"]))
     for name, one in found.items():
@@ -97,19 +98,10 @@ def compare(gold: Sequence[Sentence], systems: Mapping[str, Sequence[Sentence]],
 
 
 def figure_3(bins: Mapping[str, Bins]) -> dict[str, dict[str, bytes]]:
-    """The three panels of Figure 3: scores by dependency length, by distance to root and by sentence length."""
-    return {
-        "dependency_length": _panel("dependency_length", "labelled F", bins, lambda one: one.f),
-        "distance_to_root": _panel("distance_to_root", "labelled F", bins, lambda one: one.f),
-        "sentence_length": _panel("sentence_length", "LAS", bins, lambda one: one.recall),
-    }
-
-
-def _panel(table: str, unit: str, bins: Mapping[str, Bins], value: Callable[[Bin], float]) -> dict[str, bytes]:
-    """A line for each system; bins without gold arcs have no point."""
-    first = next(iter(bins[table].values()))
-    values = {
-        name: [value(one) if one.gold else None for one in of_system.values()]
-        for name, of_system in bins[table].items()
-    }
-    return figures.lines(TITLES[table], unit, list(first), values, [one.gold for one in first.values()])
+    """The panels of Figure 3, with a line for each system; bins without gold arcs have no point."""
+    panels = {}
+    for table, unit in FIGURE_3.items():
+        values = {name: [one.f if one.gold else None for one in found.values()] for name, found in bins[table].items()}
+        first = next(iter(bins[table].values()))
+        panels[table] = figures.lines(TITLES[table], unit, list(first), values, [one.gold for one in first.values()])
+    return panels

@@ -31,11 +31,7 @@ class Difference:
 
 
 def described(p_value: float) -> str:
-    """A p-value in words.
-
-    >>> described(0.31), described(0.004), described(0.0001)
-    ('not significant (p = 0.31)', 'significant (p = 0.004)', 'significant (p < 0.001)')
-    """
+    """A p-value in words, such as "not significant (p = 0.31)"."""
     shown = f"p = {p_value:.2g}" if p_value >= 0.001 else "p < 0.001"
     return f"{'significant' if p_value < LEVEL else 'not significant'} ({shown})"
 

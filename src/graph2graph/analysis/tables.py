@@ -65,24 +65,17 @@ def significance_table(first: str, differences: Mapping[str, Difference]) -> Tab
     return Table("significance", f"Against {first}", header, rows, note)
 
 
-def bins_table(name: str, title: str, systems: Bins) -> Table:
-    """Labelled F of each system in each bin, then the number of arcs in it.
+def bins_table(name: str, title: str, systems: Bins, *, unit: str = "labelled F") -> Table:
+    """The scores of each system in each bin, then the number of arcs in it; with LAS, only the number of words.
 
-    Appendix Tables 10 and 11 by dependency length; Appendix Tables 12 and 13 by distance to root.
+    Appendix Tables 10 and 11 by dependency length, 12 and 13 by distance to root, 14 by sentence length.
     """
     first = next(iter(systems.values()))
-    rows = [[system, *(_shown(b.f, b) for b in bins.values())] for system, bins in systems.items()]
-    rows += [[f"{system}: arcs", *(str(b.system) for b in bins.values())] for system, bins in systems.items()]
-    rows.append(["gold: arcs", *(str(b.gold) for b in first.values())])
-    return Table(name, title, ["labelled F", *first], rows)
-
-
-def sentences_table(name: str, title: str, systems: Bins) -> Table:
-    """LAS by sentence length: Appendix Table 14."""
-    first = next(iter(systems.values()))
-    rows = [[system, *(_shown(b.recall, b) for b in bins.values())] for system, bins in systems.items()]
-    rows.append(["gold: words", *(str(b.gold) for b in first.values())])
-    return Table(name, title, ["LAS", *first], rows)
+    rows = [[system, *(_shown(one) for one in bins.values())] for system, bins in systems.items()]
+    if unit != "LAS":
+        rows += [[f"{system}: arcs", *(str(one.system) for one in bins.values())] for system, bins in systems.items()]
+    rows.append([f"gold: {'words' if unit == 'LAS' else 'arcs'}", *(str(one.gold) for one in first.values())])
+    return Table(name, title, [unit, *first], rows)
 
 
 def labels_table(systems: Bins) -> Table:
@@ -122,16 +115,14 @@ def patterns_table(name: str, errors: ErrorCounts, *, examples: bool = True) -> 
         row = [str(n), f"{pattern.gold_label} → {pattern.system_label}", pattern.tag]
         row += [f"{pattern.gold_head} → {pattern.system_head}", pattern.heads]
         if examples:
-            one = errors.examples[pattern]
-            row.append(f"{one.word}: {one.gold_head} → {one.system_head}")
-            row.append(f"{one.text} ({one.sent_id})" if one.sent_id else one.text)
+            row += errors.examples[pattern]
         rows.append(row)
     header = ["words", "label", "word", "head", "system's head", *(["example", "sentence"] if examples else [])]
     return Table(f"patterns_{_slug(name)}", f"The {N_PATTERNS} most frequent errors: {name}", header, rows)
 
 
-def _shown(value: float, one: Bin) -> str:
-    return f"{value:.2f}" if one.gold or one.system else "–"
+def _shown(one: Bin) -> str:
+    return f"{one.f:.2f}" if one.gold or one.system else "–"
 
 
 def _slug(name: str) -> str:

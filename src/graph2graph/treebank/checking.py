@@ -36,10 +36,6 @@ class ConlluProblem:
 class ConlluError(DataError):
     """The first problem of a malformed file."""
 
-    def __init__(self, problem: ConlluProblem) -> None:
-        super().__init__(str(problem))
-        self.problem = problem
-
 
 class LocatedSentence(NamedTuple):
     """A sentence with its file and first line, so that errors can name the line of a word."""
