@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from walkthrough import InputRow, WalkStep, walk_through
+from walkthrough import Attachment, InputRow, WalkStep, walk_through
 
 from graph2graph import markdown
 from graph2graph.config import Config
@@ -37,8 +37,10 @@ INTRODUCTION = """\
 The input of the encoder at every step of a parse, for the example of the paper's Appendix C, "Hey There .". Made by
 `python experiments/paper_figures.py` from what the code feeds to the encoder.
 
-*Relation ids* r_ij: 1 where row i is the head of column j, 2 where it is its dependent, · where there is
-no relation. *Label* is the label of a token's arc, whose embedding is added to the token's."""
+Each step shows the state before its action.
+
+*Relation ids* r_ij: 1 where token i of the row is the head of token j of the column, 2 where it is the dependent of j, · where
+there is no relation. *Label* is the label of a token's arc, whose embedding is added to the token's."""
 
 
 def main() -> None:
@@ -97,16 +99,17 @@ def _figure_4(walks: dict[str, list[WalkStep]], sentence: Sentence) -> Iterator[
         yield f"### {VARIANTS[name].title}, step by step"
         for number, step in enumerate(walks[name]):
             yield from [_heading(number, step, sentence), _state(step, sentence), *_rows(name, step)]
+        arcs = [_arc(step["adds"], sentence) for step in walks[name] if step["adds"]]
+        yield f"#### End\n\nThe stack is ROOT, the buffer is empty, and the tree is complete: {'; '.join(arcs)}."
 
 
 def _heading(number: int, step: WalkStep, sentence: Sentence) -> str:
-    arc = step["adds"]
-    added = (
-        ""
-        if arc is None
-        else f", {_word(sentence, arc['head'])} → {_word(sentence, arc['dependent'])} ({arc['label']})"
-    )
+    added = f", {_arc(step['adds'], sentence)}" if step["adds"] else ""
     return f"#### Step {number}: {step['action']}{added}"
+
+
+def _arc(arc: Attachment, sentence: Sentence) -> str:
+    return f"{_word(sentence, arc['head'])} → {_word(sentence, arc['dependent'])} ({arc['label']})"
 
 
 def _state(step: WalkStep, sentence: Sentence) -> str:

@@ -89,7 +89,7 @@ def labels_table(systems: Bins) -> Table:
         cells += [f"{bins[other].f:.2f}{_reduction(bins[other].f, bins[first].f)}" for other in others]
         rows.append([label, *cells, str(bins[first].gold)])
     note = f"In brackets, the relative error reduction against {first}: (F - F of {first}) / (100 - F of {first})."
-    note = note if others else ""
+    note = f"Table 3 and Appendix Table 15 of the paper. {note if others else ''}".strip()
     return Table("dependency_type", "Labelled F by dependency type", ["label", *systems, "gold arcs"], rows, note)
 
 

@@ -10,11 +10,11 @@ nothing that large is built, because almost all pairs have no relation:
 
 - q_i · W1[0] is the same for all j, so it cancels in the softmax. What is left of Eq. 3 is to add q_i · D1[r_ij] / √c to the
   scores of the related pairs, with D1[r] = W1[r] - W1[0].
-- The α_ij of a query sum to 1. So Eq. 4 is Σ_j α_ij v_j + W2[0] + Σ_r mass_i[r] · D2[r], where D2[r] = W2[r] - W2[0] and
-  mass_i[r] is the sum of α_ij over the tokens j with r_ij = r.
+- Let mass_i[r] be the sum of α_ij over the tokens j with r_ij = r, and D2[r] = W2[r] - W2[0]. The α_ij of a query sum to 1, so
+  Eq. 4 is Σ_j α_ij v_j + W2[0] + Σ_r mass_i[r] · D2[r].
 
 Shapes: B rows of a batch, n positions of the longest row, N real tokens of all rows together, d width, h heads,
-c = d / h width of a head, k relation types ("none" included), E related pairs of the graph.
+c = d / h width of a head (the paper's d), k relation types ("none" included), E related pairs of the graph.
 """
 
 import math
@@ -72,7 +72,7 @@ class GraphAttention(nn.Module):
         return add_at(scores, pairs.in_scores, of_pairs)
 
     def _related_values(self, attention: Tensor, pairs: RelatedPairs) -> Tensor:
-        """W2[0] + Σ_r mass_i[r] · D2[r] for each query i, [B·h, n, c]; dropout does not touch this attention."""
+        """W2[0] + Σ_r mass_i[r] · D2[r] for each query i, [B·h, n, c]; of attention before dropout."""
         none, n_relations = self.relation_values[:1], len(self.relation_values)
         mass = attention.new_zeros(*attention.shape[:2], n_relations)  # [B·h, n, k]
         mass[..., 0] = 1  # the weight of W2[0]

@@ -4,10 +4,10 @@
 
 At every step this is computed for every word on the stack or in the buffer, ROOT included. ψ is the word's present vector C, ω
 the vector of its most recent dependent as it was when attached, and l the embedding of that arc's label and direction. A word
-without dependents has ω = [NULL] and l = [L-NULL]. A word that has got its head keeps its last C.
+without dependents has ω = [NULL] and l = [L-NULL]. A word with a head is no longer composed: it keeps its last C.
 
-Eq. 12 lists ψ, ω and l for each position of stack and buffer, by action; most of its lines only move them along with their
-words. Here they belong to words, not to positions, so nothing moves: an arc changes ω and l of its head (`new_dependents`).
+Eq. 12 lists ψ, ω and l for each position of stack and buffer, by action; most of its lines only move these along with their
+words. Here ψ, ω and l belong to words, so nothing moves: an arc changes ω and l of its head (`new_dependents`).
 
 Shapes: S sentences of m nodes each, w width of the vectors, D actions of a step, A of which add an arc, L live nodes.
 """
@@ -30,7 +30,9 @@ class NewDependents(NamedTuple):
     positions: IntArray  # [A] in the actions
     heads: IntArray  # [A] whose ω and l change
     dependents: IntArray  # [A] whose vectors are ω
-    labels: IntArray  # [A] the rows of the label table that are l
+    labels: (
+        IntArray  # [A] the rows of the label table that are l: 0 [L-NULL], then each label to the left and to the right
+    )
 
 
 def new_dependents(actions: IntArray, labels: IntArray, focus: IntArray) -> NewDependents:

@@ -63,7 +63,7 @@ def sentence_graph(states: States, rows: SentenceRows, *, n_labels: int, labelle
     """Algorithm 2: the graph input of SentTr+G2GTr, over the initial tokens.
 
     Every arc so far, i → j with label l, gives G[i, j] = 1 and G[j, i] = 2 for the first pieces of i and j, and l is added to
-    the input embedding of j. From the first step on, the further pieces of a word depend on its first piece.
+    the input embedding of j. From the first step on, the further pieces of a word depend on its first piece (Section 4.3).
     """
     heads, arc_labels = states.heads[rows.owners], states.labels[rows.owners]  # [R, m]
     tree = _arcs(heads, rows.columns, arc_labels if labelled else None)
