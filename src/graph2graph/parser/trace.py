@@ -29,60 +29,22 @@ DIGITS = 6  # of a probability
 COLUMNS = {"form": FORM, "lemma": LEMMA, "upos": UPOS, "xpos": XPOS, "feats": FEATS}  # of a word
 
 
-class Label(TypedDict):
-    """A label and its probability given the direction of the arc."""
-
-    label: str
-    p: float
-
-
-class Choice(TypedDict):
-    """A legal action, its probability among the legal ones and, if it adds an arc, the most probable labels."""
-
-    action: str
-    p: float
-    labels: list[Label]
-
-
-class TraceArc(TypedDict):
-    """An arc; head 0 is ROOT."""
-
-    head: int
-    dependent: int
-
-
-class Flow(TypedDict):
-    """Attention from heads to dependents and back; None if no row of the encoder's input holds both words."""
-
-    to_dependent: float | None
-    to_head: float | None
-
-
-class ArcFlow(TraceArc, Flow):
-    """The attention along one arc."""
-
-
-class Attention(TypedDict):
-    """The attention along the arcs of the encoded graph, averaged over the attention heads."""
-
-    arcs: list[ArcFlow]  # of each arc, the mean over the layers
-    layers: list[Flow]  # of each layer, the mean over the arcs; empty if there is no arc
-
-
 class Step(TypedDict):
     """A state and the action taken in it."""
 
     stack: list[int]  # the top is last
     buffer: list[int]  # the front is first
     deleted: list[int]  # in the order of the sentence
-    actions: list[Choice]  # the legal ones
+    actions: list[
+        dict[str, Any]
+    ]  # action, p and labels of each legal one; labels, if it adds an arc: the most probable
     action: str
     p: float
-    arc: TraceArc | None  # that the action adds
+    arc: dict[str, int] | None  # head (0 is ROOT) and dependent, if the action adds an arc
     label: str | None
     label_p: float | None
     encoded: bool  # whether the encoder was run for this decision
-    attention: Attention | None  # None if the encoder was not run or takes no graph
+    attention: dict[str, Any] | None  # along the arcs; None if the encoder was not run or takes no graph
 
 
 class Trace(TypedDict):
@@ -167,8 +129,8 @@ class _Recorder:
         )
         self.layers.clear()
 
-    def _choice(self, action: Action, scored: Scored, decided: Decisions) -> Choice:
-        labels: list[Label] = []
+    def _choice(self, action: Action, scored: Scored, decided: Decisions) -> dict[str, Any]:
+        labels = []
         if action.is_arc:
             is_right = torch.tensor([action == Action.RIGHT_ARC], device=self.model.device)
             scores = scored.label_scores(self.model, np.arange(1), decided.focus, is_right)[0]
@@ -198,8 +160,11 @@ class _ArcAttention:
         # of the arc to each node, in each layer: from head to dependent, and back; NaN if no row holds both words
         self.along: FloatArray = np.full((2, model.config.encoder.layers, features.n_words + 1), np.nan)
 
-    def describe(self, layers: list[Tensor], states: States, new_dependents: list[int]) -> Attention:
-        """The attention along all arcs of a state that was just encoded; layers: [R·h, n, n] each."""
+    def describe(self, layers: list[Tensor], states: States, new_dependents: list[int]) -> dict[str, Any]:
+        """The attention from head to dependent and back, of each arc of a state that was just encoded, and of each layer.
+
+        Of an arc it is the mean over the layers, of a layer the mean over the arcs. layers: [R·h, n, n] each.
+        """
         dependents = (states.heads[0] != NO_NODE).nonzero()[0]
         heads = states.heads[0, dependents]
         self._update(layers, states, heads, dependents, new_dependents)
@@ -238,7 +203,8 @@ class _ArcAttention:
         return [window.columns for window in features.windows], features.window_of
 
 
-def _flow(down: float, up: float) -> Flow:
+def _flow(down: float, up: float) -> dict[str, float | None]:
+    """The attention from a head to its dependent and back; None if no row of the encoder's input holds both words."""
     down_share, up_share = (None if math.isnan(value) else _rounded(value) for value in (down, up))
     return {"to_dependent": down_share, "to_head": up_share}
 
