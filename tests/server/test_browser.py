@@ -543,6 +543,22 @@ def test_light_and_dark(visit: Open) -> None:
     assert paper > 700 > 100 > dark_paper
 
 
+def test_the_documentation_lists_all_paths_and_fields(browser: Any, address: str) -> None:
+    problems: list[str] = []
+    page = browser.new_page()
+    page.on("console", lambda message: problems.append(message.text))
+    page.goto(f"{address}/docs")
+    playwright.expect(page.locator("h2")).to_have_text(
+        ["GET /models", "POST /process", "GET /process", "POST /parse", "POST /trace", "GET /health", "GET /metrics"]
+    )
+    fields = page.locator("table").nth(3).locator("tr")
+    playwright.expect(fields.nth(0)).to_have_text("textstring or nullRaw text; the model must have a tokenizer.")
+    playwright.expect(fields.nth(1)).to_contain_text("list of list of string")
+    playwright.expect(fields.nth(4)).to_contain_text("keep, predict, none")
+    assert problems == []
+    page.close()
+
+
 @pytest.mark.skipif(PICTURES is None, reason="pictures are made on request: G2G_PICTURES=docs/pictures")
 def test_pictures(browser: Any, models: list[Path]) -> None:
     target = Path(str(PICTURES))

@@ -47,10 +47,6 @@ def _add_status(app: FastAPI, service: Service) -> None:
     async def counters() -> Response:
         return Response(service.metrics.text(), media_type=CONTENT_TYPE_PLAIN_0_0_4)
 
-    @app.get("/docs", include_in_schema=False)
-    async def docs() -> Response:
-        return pages.docs(app)
-
 
 def _add_errors(app: FastAPI) -> None:
     @app.exception_handler(RequestRefused)
