@@ -21,7 +21,7 @@ import pytest
 
 if TYPE_CHECKING:
     from graph2graph.parser.pipeline import Pipeline
-    from graph2graph.server.models import ServedModels
+    from graph2graph.server.service import ServedModels
 
 TOY = (Path(__file__).parent / "data" / "toy.conllu").read_text(encoding="utf-8")
 TEXT = "Hey There. I don't think he saw it."
@@ -146,7 +146,7 @@ def served_directory(toy_model: Path, bare_model: Path, tmp_path_factory: pytest
 
 @pytest.fixture(scope="session")
 def served_models(served_directory: Path) -> "ServedModels":
-    from graph2graph.server.models import ServedModels
+    from graph2graph.server.service import ServedModels
 
     return ServedModels.load([str(served_directory), str(served_directory.with_name("bare"))])
 

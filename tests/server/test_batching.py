@@ -51,6 +51,10 @@ def test_a_bad_request_does_not_spoil_its_batch(limited: Run, busy: Run) -> None
         assert [[w["head"] for w in s["words"]] for s in answers[4].json["sentences"]] == expected
         assert metric(url, "g2g_batch_requests_count") == 2
         assert metric(url, "g2g_batch_requests_sum") == 6
+        n_sentences = len(expected)
+        assert (
+            metric(url, "g2g_batch_sentences_sum") - metric(url, "g2g_sentences_total") == n_sentences
+        )  # the bad ones
 
 
 @pytest.mark.slow

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graph2graph.server.schema import sentence_answer
+from graph2graph.server.json_api import sentence_answer
 from graph2graph.treebank import conllu
 from graph2graph.treebank.document import Document
 from graph2graph.treebank.misc import pairs

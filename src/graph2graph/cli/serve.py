@@ -41,9 +41,9 @@ def serve(
     """
     try:
         from graph2graph.server.limits import Limits
-        from graph2graph.server.models import ServedModels
         from graph2graph.server.run import listen
         from graph2graph.server.run import serve as run
+        from graph2graph.server.service import ServedModels
     except ModuleNotFoundError as error:
         if error.name not in ("fastapi", "prometheus_client", "python_multipart", "starlette", "uvicorn"):
             raise

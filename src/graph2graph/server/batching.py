@@ -48,6 +48,7 @@ class PendingRequest:
 
 
 Batch = list[tuple[PendingRequest, list[Sentence]]]
+Outcome = list[Sentence] | Exception
 
 
 class Batcher:
@@ -101,7 +102,7 @@ class Batcher:
             batch = self._next_batch()
             begin = time.monotonic()
             outcomes = await self.call(lambda batch=batch: list(_parse_batch(batch)))  # type: ignore[misc]
-            self._record(batch, time.monotonic() - begin)
+            self._record(batch, outcomes, time.monotonic() - begin)
             for (request, _), outcome in zip(batch, outcomes, strict=True):
                 _settle(request, outcome)
             self.n_expected = len(self.queue) + sum(request.future.done() for request, _ in batch)
@@ -140,21 +141,22 @@ class Batcher:
                 self.queue.append(request)
         return batch
 
-    def _record(self, batch: Batch, seconds: float) -> None:
-        """Count a batch, and update the average speed."""
-        n_sentences = sum(len(sentences) for _, sentences in batch)
-        n_words = sum(len(sentence) for _, sentences in batch for sentence in sentences)
+    def _record(self, batch: Batch, outcomes: list[Outcome], seconds: float) -> None:
+        """Count a batch and the trees in its outcomes, and update the average speed."""
+        sentences = [sentence for _, taken in batch for sentence in taken]
+        trees = [tree for outcome in outcomes if not isinstance(outcome, Exception) for tree in outcome]
+        n_words = sum(map(len, sentences))
         self.last_seconds = seconds
         self.words_per_second += SMOOTHING * (n_words / max(seconds, 1e-6) - self.words_per_second)
-        self.metrics.sentences.inc(n_sentences)
-        self.metrics.words.inc(n_words)
+        self.metrics.sentences.inc(len(trees))
+        self.metrics.words.inc(sum(map(len, trees)))
         self.metrics.batch_seconds.observe(seconds)
         self.metrics.batch_requests.observe(len(batch))
-        self.metrics.batch_sentences.observe(n_sentences)
+        self.metrics.batch_sentences.observe(len(sentences))
         self.metrics.batch_words.observe(n_words)
 
 
-def _parse_batch(batch: Batch) -> Iterator[list[Sentence] | Exception]:
+def _parse_batch(batch: Batch) -> Iterator[Outcome]:
     """The trees of each request in a batch, or its error.
 
     If parsing fails, each request is parsed alone, so that an error reaches only the request that caused it.
@@ -172,7 +174,7 @@ def _parse_batch(batch: Batch) -> Iterator[list[Sentence] | Exception]:
         yield list(islice(trees, len(taken)))
 
 
-def _settle(request: PendingRequest, outcome: list[Sentence] | Exception) -> None:
+def _settle(request: PendingRequest, outcome: Outcome) -> None:
     """Give a request its error, or its trees once all sentences are parsed."""
     if request.future.done():  # its client has left
         return

@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 from graph2graph.errors import DataError
 from graph2graph.parser.pipeline import ParsePlan, Prepared
 from graph2graph.server.limits import Limits
-from graph2graph.server.models import ServedModel
+from graph2graph.server.service import ServedModel
 from graph2graph.text import udpipe as text
 from graph2graph.treebank import conllu
 from graph2graph.treebank.sentence import Sentence

@@ -10,8 +10,7 @@ from graph2graph.errors import DataError
 from graph2graph.server.admission import Admission
 from graph2graph.server.app import create_app
 from graph2graph.server.limits import Limits
-from graph2graph.server.models import ServedModels
-from graph2graph.server.service import Service
+from graph2graph.server.service import ServedModels, Service
 
 MAX_HEADERS = 65_536  # bytes of the address and the headers of a request
 

@@ -15,9 +15,8 @@ from graph2graph.decoding.options import ParseOptions, TagSource
 from graph2graph.errors import DataError
 from graph2graph.server.forms import MULTIPART, URL_ENCODED, fields
 from graph2graph.server.limits import RequestRefused
-from graph2graph.server.models import ServedModel, ServedModels
 from graph2graph.server.reading import InputFormat, RequestData
-from graph2graph.server.service import Service
+from graph2graph.server.service import ServedModel, ServedModels, Service
 from graph2graph.treebank.sentence import Sentence
 
 PAPER = "Mohammadshahi and Henderson: Graph-to-Graph Transformer for Transition-based Dependency Parsing, 2020"
