@@ -1,6 +1,7 @@
 """`g2g models`: parts as in the table of SPEC.md, parameters as counted by hand."""
 
 import json
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -72,7 +73,23 @@ def test_parameters_are_those_counted_by_hand(answer: dict[str, Any]) -> None:
 def test_the_papers_own_counts(answer: dict[str, Any]) -> None:
     found = {row["name"]: row["paper_parameters"] for row in answer["models"] if row["paper_parameters"]}
     assert found == {"state": 90_330_000, "state-g2g": 105_780_000, "sent": 63_230_000, "sent-g2g": 63_270_000}
-    assert any("66.36M" in note for note in answer["notes"])  # six layers of BERT with its embeddings
+
+
+def test_the_notes_have_the_right_figures(answer: dict[str, Any]) -> None:
+    rows = {row["name"]: row for row in answer["models"]}
+    ours, paper = ({name: row[key] for name, row in rows.items()} for key in ("parameters", "paper_parameters"))
+    encoder = sum(rows["sent"]["parts"][part] for part in ("layers", "pieces", "positions", "segments"))
+    words = paper["state"] - (ours["state"] - rows["state"]["parts"]["pieces"])
+    expected = [
+        [],
+        [ours["sent-g2g"] - ours["sent"], paper["sent-g2g"] - paper["sent"]],
+        [paper["sent"], encoder, ours["sent"] - encoder, paper["sent"] * 2**20 / 1e6],
+        [paper["state"], words],
+        [paper["state-g2g"] - paper["state"], ours["state"] - ours["state-g2g"]],
+    ]
+    found = [re.findall(r"[\d.]+M", note) for note in answer["notes"]]
+    assert found == [[f"{number / 1e6:.2f}M" for number in numbers] for numbers in expected]
+    assert f"{words / D:,.0f} rows of {D}" in answer["notes"][3]
 
 
 def test_the_table(g2g: Callable[..., Result]) -> None:

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import typer
-from rich.table import Table
+from rich.table import Column, Table
 
 from graph2graph import scoring
 from graph2graph.cli.printing import print_json, print_table, report
@@ -62,17 +62,17 @@ def _as_json(scores: scoring.Scores) -> dict[str, float]:
 def _table(scores: scoring.Scores) -> Table:
     """All scores in one row; for aligned files, one row of precision, recall and F1 for each."""
     caption = f"{scores.words:,} words, {scores.sentences:,} sentences"
-    if "Words" not in scores.metrics:
-        values = scores.as_dict()
-        table = Table(*map(str.upper, values), caption=caption)
+    values, is_aligned = scores.as_dict(), "Words" in scores.metrics
+    names = ("precision", "recall", "F1") if is_aligned else map(str.upper, values)
+    columns = [Column(name, justify="right") for name in names]
+    if not is_aligned:
+        table = Table(*columns, caption=caption)
         table.add_row(*(f"{value:.2f}" for value in values.values()))
-    else:
-        table = Table("metric", "precision", "recall", "F1", caption=caption)
-        for name, metric in scores.metrics.items():
-            table.add_row(name, *(f"{value:.2f}" for value in (metric.precision, metric.recall, metric.f1)))
-        table.add_section()
-        table.add_row("UCM", "", f"{scores.ucm:.2f}", "")
-        table.add_row("LCM", "", f"{scores.lcm:.2f}", "")
-    for column in table.columns:
-        column.justify = "left" if column.header == "metric" else "right"
+        return table
+    table = Table("metric", *columns, caption=caption)
+    for name, metric in scores.metrics.items():
+        table.add_row(name, *(f"{value:.2f}" for value in (metric.precision, metric.recall, metric.f1)))
+    table.add_section()
+    table.add_row("UCM", "", f"{scores.ucm:.2f}", "")
+    table.add_row("LCM", "", f"{scores.lcm:.2f}", "")
     return table

@@ -1,11 +1,11 @@
 """`g2g oracle`: turn trees into transitions and back, and count them."""
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
 import typer
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from graph2graph.cli.printing import print_json, print_table
@@ -52,11 +52,10 @@ def oracle(
     if as_json:
         print_json([asdict(count) for count in counts])
     else:
-        table = Table("file", *(name for name in asdict(counts[0]) if name != "file"))
-        for column in table.columns[1:]:
-            column.justify = "right"
+        table = Table("file", *(Column(one.name, justify="right") for one in fields(Counts)[1:]))
         for count in counts:
-            table.add_row(Text(count.file), *(f"{value:,}" for name, value in asdict(count).items() if name != "file"))
+            file, *numbers = asdict(count).values()
+            table.add_row(Text(file), *(f"{number:,}" for number in numbers))
         print_table(table, width=200)
     if any(count.rebuilt != count.sentences for count in counts):
         raise DataError("not every tree was rebuilt")
