@@ -35,8 +35,9 @@ from graph2graph.parser.parser import Parser
 from graph2graph.reproduce.jobs import results_of
 from graph2graph.reproduce.paths import Paths
 from graph2graph.reproduce.rows import Settings, merged
-from graph2graph.reproduce.trainings import Training, training_job
+from graph2graph.reproduce.trainings import training, training_job
 from graph2graph.text import udpipe as text
+from graph2graph.training.request import Request
 from graph2graph.treebank import conllu
 from graph2graph.treebank.sentence import Sentence
 
@@ -69,17 +70,18 @@ def train(given: argparse.Namespace) -> None:
     if not WATCHED.exists():
         RUNS.mkdir(parents=True, exist_ok=True)
         conllu.write(islice(conllu.read(TREEBANK / "dev.conllu"), 0, None, WATCHED_EVERY), WATCHED)
-    trainings = (training(model, seed, given) for seed in given.seeds for model in given.models)
+    trainings = (request_of(model, seed, given) for seed in given.seeds for model in given.models)
     for job, result in results_of((training_job(one, PATHS) for one in trainings), given.workers):
         print(job.name, f"LAS {result['dev']['las']:.2f}", file=sys.stderr)
 
 
-def training(model: str, seed: int, given: argparse.Namespace) -> Training:
+def request_of(model: str, seed: int, given: argparse.Namespace) -> Request:
     """A run on one core."""
     goes_on, output = model.endswith("-on"), Path("runs/english") / f"{model}-{seed}"
     minutes = given.until if (PATHS.root / output / "run.json").exists() else given.minutes
     dev = WATCHED if goes_on else TREEBANK / "dev.conllu"  # a short run has no time to score all of dev
-    return Training(
+    return training(
+        PATHS,
         Path(os.path.relpath(TREEBANK / "train.conllu", PATHS.root)),
         Path(os.path.relpath(dev, PATHS.root)),
         output,

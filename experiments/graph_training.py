@@ -20,7 +20,8 @@ from graph2graph.parser.parser import Parser
 from graph2graph.reproduce.jobs import Job, results_of
 from graph2graph.reproduce.paths import Paths
 from graph2graph.reproduce.rows import Settings, merged
-from graph2graph.reproduce.trainings import Training, flat, train
+from graph2graph.reproduce.trainings import flat, train, training
+from graph2graph.training.request import Request
 from graph2graph.treebank import conllu
 
 PATHS = Paths.find(start=Path(__file__).parent)
@@ -56,27 +57,29 @@ MODELS: dict[str, tuple[str, Settings]] = {
 
 def job(name: str, given: argparse.Namespace) -> Job[dict[str, Any]]:
     """Train and score a model on one core."""
-    variant, settings = MODELS[name]
-    training = Training(
+    variant, changes = MODELS[name]
+    settings = merged(COMMON, changes, {"train": {"seed": given.seed}})
+    request = training(
+        PATHS,
         RUNS / f"train-{given.every}.conllu",
         RUNS / "watched.conllu",
         RUNS / f"{name}-{given.every}-{given.seed}-{given.minutes:g}m",
         variant,
-        merged(COMMON, settings, {"train": {"seed": given.seed}}),
+        settings,
         encoder=".weights/e5-small" if name == "sent-e5" else ".weights/minilm-l6",
         time_limit=60 * given.minutes,
     )
     row = {"name": name, "every": given.every, "seed": given.seed, "minutes": given.minutes}
-    return Job(name, train_and_score, (training, row))
+    return Job(name, train_and_score, (request, settings, row))
 
 
-def train_and_score(training: Training, row: dict[str, Any]) -> dict[str, Any]:
+def train_and_score(request: Request, settings: Settings, row: dict[str, Any]) -> dict[str, Any]:
     """Train a model or resume its training; return the row with its scores, with tags and without."""
-    state = train(training, PATHS.root, training.command(PATHS.published))
-    parser, gold = Parser.load(training.output), list(conllu.read(RUNS / "dev.conllu"))
+    state = train(request, PATHS.root)
+    parser, gold = Parser.load(request.output), list(conllu.read(RUNS / "dev.conllu"))
     return row | {
         "epochs": state["epochs"],
-        "settings": flat(training.settings),
+        "settings": flat(settings),
         "tags": graph_use(parser, gold),
         "no_tags": graph_use(parser, gold, tags=False, cases=("as_built", "withheld")),
     }

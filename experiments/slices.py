@@ -19,7 +19,7 @@ from graph2graph.files import read_json, write_json, write_text
 from graph2graph.reproduce.jobs import Job, results_of
 from graph2graph.reproduce.paths import Paths
 from graph2graph.reproduce.rows import Settings
-from graph2graph.reproduce.trainings import Training, training_job
+from graph2graph.reproduce.trainings import training, training_job
 from graph2graph.treebank import conllu
 from graph2graph.variants import VARIANTS
 
@@ -85,7 +85,8 @@ def job(setting: str, variant: str) -> Job[dict[str, Any]]:
     """A run on one core; the name of its directory is the job's."""
     treebank, encoder = SETTINGS[setting]
     minutes, settings = budget(setting, variant)
-    training = Training(
+    request = training(
+        PATHS,
         slice_file(treebank, "train"),
         slice_file(treebank, "dev"),
         RUNS / f"{treebank}-{'scratch' if encoder is None else Path(encoder).name}-{variant}",
@@ -94,7 +95,7 @@ def job(setting: str, variant: str) -> Job[dict[str, Any]]:
         encoder=encoder,
         time_limit=60 * minutes,
     )
-    return training_job(training, PATHS)
+    return training_job(request, PATHS)
 
 
 def result_row(setting: str, variant: str, state: dict[str, Any]) -> dict[str, Any]:

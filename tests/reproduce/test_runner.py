@@ -21,7 +21,7 @@ from graph2graph.reproduce import runner
 from graph2graph.reproduce.jobs import Job
 from graph2graph.reproduce.results import words_right
 from graph2graph.reproduce.runner import is_locked, locked
-from graph2graph.reproduce.trainings import Training
+from graph2graph.training.request import Request
 from graph2graph.treebank import conllu
 from toy_table import TOY
 
@@ -110,11 +110,11 @@ def test_workers_share_the_cores_and_have_more_time(
             threads.append(job.threads)
             yield job, job.work(*job.arguments)
 
-    def train(training: Training, root: Path, command: str) -> None:
+    def train(request: Request, root: Path) -> None:
         """Leave the files of a training behind."""
-        limits.append(training.time_limit)
-        write_json(root / training.output / "run.json", {"seconds": 60, "epochs": 1, "steps": 1, "best_step": 1})
-        write_json(root / training.output / "config.json", {})
+        limits.append(request.time_limit)
+        write_json(root / request.output / "run.json", {"seconds": 60, "epochs": 1, "steps": 1, "best_step": 1})
+        write_json(root / request.output / "config.json", {})
 
     def parse(split: str, run: Any, paths: Any) -> float:
         shutil.copy(TOY, paths.run(run) / f"{split}.conllu")

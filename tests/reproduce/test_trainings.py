@@ -9,7 +9,7 @@ import pytest
 from conftest import Result
 from graph2graph.reproduce.jobs import results_of
 from graph2graph.reproduce.paths import Paths
-from graph2graph.reproduce.trainings import Training, training_job
+from graph2graph.reproduce.trainings import training, training_job
 from toy_table import TOY
 
 SETTINGS = {
@@ -18,20 +18,13 @@ SETTINGS = {
 }
 
 
-def test_the_command_says_the_same() -> None:
-    training = Training(
-        Path("train.conllu"),
-        Path("dev.conllu"),
-        Path("out"),
-        "sent-g2g",
-        SETTINGS,
-        start=Path("before"),
-        time_limit=90,
-        license="CC BY-SA 4.0",
-    )
-    command = training.command(lambda path: f"$DATA/{path}" if path.suffix else str(path))
+def test_the_command_says_the_same(tmp_path: Path) -> None:
+    paths = Paths(tmp_path, tmp_path / "treebanks")
+    files = paths.treebanks / "train.conllu", paths.treebanks / "dev.conllu", Path("out")
+    options = {"start": Path("before"), "time_limit": 90, "license": "CC BY-SA 4.0"}
+    command = training(paths, *files, "sent-g2g", SETTINGS, **options).command
     assert command.startswith(
-        "g2g train $DATA/train.conllu $DATA/dev.conllu --output out --start before --model sent-g2g "
+        "g2g train $G2G_TREEBANKS/train.conllu $G2G_TREEBANKS/dev.conllu --output out --start before --model sent-g2g "
     )
     assert "--set train.epochs=2 --set train.batch_pieces=60 " in command
     assert command.endswith(" --time-limit 90s --license 'CC BY-SA 4.0' --resume")
@@ -42,10 +35,12 @@ def test_a_spawned_training_leaves_the_same_model_as_the_command(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, g2g: Callable[..., Result]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    training = Training(TOY, TOY, Path("spawned"), "sent-g2g", SETTINGS)
-    [(_, result)] = results_of([training_job(training, Paths(tmp_path, tmp_path))], workers=1)
+    paths = Paths(tmp_path, tmp_path / "treebanks")
+    [(_, result)] = results_of(
+        [training_job(training(paths, TOY, TOY, Path("spawned"), "sent-g2g", SETTINGS), paths)], workers=1
+    )
     assert (result["finished"], result["epochs"]) == (True, 2)
-    by_command = Training(TOY, TOY, Path("by-command"), "sent-g2g", SETTINGS).command()
+    by_command = training(paths, TOY, TOY, Path("by-command"), "sent-g2g", SETTINGS).command
     done = g2g(*shlex.split(by_command)[1:])
     assert done.code == 0, done.err
     models = [(tmp_path / name / "model.safetensors").read_bytes() for name in ("spawned", "by-command")]

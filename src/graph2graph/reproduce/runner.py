@@ -10,7 +10,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +20,9 @@ from graph2graph.reproduce.jobs import Failure, Job, run_jobs
 from graph2graph.reproduce.paths import Paths
 from graph2graph.reproduce.plans import PlannedRun
 from graph2graph.reproduce.results import SPLITS, RunStart, collect, read_start
-from graph2graph.reproduce.trainings import Training, train
+from graph2graph.reproduce.trainings import train, training
 from graph2graph.scoring import Punct
+from graph2graph.training.request import Request
 from graph2graph.treebank import conllu
 
 Note = Callable[[str], None]
@@ -77,7 +78,7 @@ def _start(run: PlannedRun, paths: Paths, workers: int) -> RunStart:
     if start is None:
         threads = max(1, (os.cpu_count() or 1) // workers)
         limit = None if run.minutes is None else 60 * run.minutes * workers  # minutes are of the whole machine
-        command = training_of(run, paths, limit).command(paths.published)
+        command = _training(run, paths, limit).command
         start = RunStart(run.plan, threads, limit, paths.commit(), command)
         write_json(directory / "begun.json", asdict(start))
     elif start.plan != run.plan:
@@ -85,13 +86,14 @@ def _start(run: PlannedRun, paths: Paths, workers: int) -> RunStart:
     return start
 
 
-def training_of(run: PlannedRun, paths: Paths, time_limit: float | None) -> Training:
+def _training(run: PlannedRun, paths: Paths, time_limit: float | None) -> Request:
     """The training of a run, with paths relative to the clone."""
     files = paths.files(run)
     train_file, dev, output = (
         Path(os.path.relpath(path, paths.root)) for path in (files["train"], files["watched"], paths.run(run))
     )
-    return Training(train_file, dev, output, run.variant, run.settings, encoder=run.encoder, time_limit=time_limit)
+    options = {"encoder": run.encoder, "time_limit": time_limit}
+    return training(paths, train_file, dev, output, run.variant, run.settings, **options)
 
 
 def finish(run: PlannedRun, start: RunStart, paths: Paths, scorers: list[Punct]) -> dict[str, Any]:
@@ -101,7 +103,8 @@ def finish(run: PlannedRun, start: RunStart, paths: Paths, scorers: list[Punct])
         if target.exists():
             found: dict[str, Any] = read_json(target)
             return found
-        train(training_of(run, paths, start.time_limit), paths.root, start.command)
+        request = _training(run, paths, start.time_limit)
+        train(replace(request, command=start.command), paths.root)
         seconds = {split: _parse(split, run, paths) for split in SPLITS}
         result = collect(run, start, paths, scorers, seconds)
         write_json(target, result, indent=1)

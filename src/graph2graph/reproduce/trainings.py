@@ -1,85 +1,68 @@
-"""Training runs as data, so that tables and experiments can pass them to another process."""
+"""Training runs as requests with the equivalent shell command; tables and experiments pass them to other processes."""
 
 import json
 import os
 import shlex
 import sys
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from graph2graph.config import Config
 from graph2graph.files import read_json
 from graph2graph.reproduce.jobs import Job
 from graph2graph.reproduce.paths import Paths
 from graph2graph.reproduce.rows import Settings
-from graph2graph.variants import VARIANTS
+from graph2graph.training.request import Request
+from graph2graph.variants import resolve
 
 
-@dataclass(frozen=True)
-class Training:
-    """A training run; paths are absolute or relative to the clone."""
+def training(
+    paths: Paths, train: Path, dev: Path, output: Path, variant: str, settings: Settings, **options: Any
+) -> Request:
+    """A training run, which is resumed if it has begun; files are absolute or relative to the clone.
 
-    train: Path
-    dev: Path
-    output: Path
-    variant: str
-    settings: Settings = field(hash=False, default_factory=dict)  # nested, over the variant's
-    encoder: str | None = None
-    start: Path | None = None  # a model to continue from, instead of an encoder
-    time_limit: float | None = None  # seconds
-    license: str = "not stated"
-
-    def command(self, published: Callable[[Path], str] = str) -> str:
-        """The equivalent shell command, with paths as they may be published."""
-        options = ["--output", published(self.output)]
-        if self.start is not None:
-            options += ["--start", published(self.start)]
-        else:
-            options += ["--encoder", self.encoder or "none"]
-        options += ["--model", self.variant]
-        for key, value in flat(self.settings).items():
-            options += ["--set", f"{key}={json.dumps(value)}"]
-        if self.time_limit is not None:
-            minutes, rest = divmod(self.time_limit, 60)
-            options += ["--time-limit", f"{self.time_limit:g}s" if rest else f"{minutes:g}m"]
-        if self.license != "not stated":
-            options += ["--license", self.license]
-        words = ["g2g", "train", published(self.train), published(self.dev), *options, "--resume"]
-        return " ".join(word if word.startswith("$") else shlex.quote(word) for word in words)
+    `settings` are nested, over the variant's; `options` are further fields of the request.
+    """
+    config = resolve(settings, {}, variant=variant)
+    request = Request(train, dev, output, config, resume=True, **options)
+    return replace(request, command=_command(request, variant, settings, paths))
 
 
-def training_job(training: Training, paths: Paths) -> Job[dict[str, Any]]:
-    """The job that calls `train` on one thread."""
-    return Job(training.output.name, train, (training, paths.root, training.command(paths.published)))
+def _command(request: Request, variant: str, settings: Settings, paths: Paths) -> str:
+    """The equivalent shell command, with paths as they may be published."""
+    train, dev, output = map(paths.published, (request.train, request.dev, request.output))
+    start = ["--encoder", request.encoder or "none"]
+    if request.start is not None:
+        start = ["--start", paths.published(request.start)]
+    words = ["g2g", "train", train, dev, "--output", output, *start, "--model", variant]
+    for key, value in flat(settings).items():
+        words += ["--set", f"{key}={json.dumps(value)}"]
+    if request.time_limit is not None:
+        minutes, rest = divmod(request.time_limit, 60)
+        words += ["--time-limit", f"{request.time_limit:g}s" if rest else f"{minutes:g}m"]
+    if request.license != "not stated":
+        words += ["--license", request.license]
+    return " ".join(word if word.startswith("$") else shlex.quote(word) for word in [*words, "--resume"])
 
 
-def train(training: Training, root: Path, command: str) -> dict[str, Any]:
+def training_job(request: Request, paths: Paths) -> Job[dict[str, Any]]:
+    """The job that trains on one thread."""
+    return Job(request.output.name, train, (request, paths.root))
+
+
+def train(request: Request, root: Path) -> dict[str, Any]:
     """Train in the clone at `root`, or resume the run; return the content of its run.json."""
     from graph2graph.training.processes import Processes
     from graph2graph.training.report import RunReport
-    from graph2graph.training.request import Request
     from graph2graph.training.run import run
 
     say = partial(print, file=sys.stderr, flush=True)
     os.chdir(root)
-    say(command)
-    request = Request(
-        train=training.train,
-        dev=training.dev,
-        output=training.output,
-        encoder=training.encoder,
-        start=training.start,
-        config=Config.parse(VARIANTS[training.variant].complete(training.settings), str(training.output)),
-        time_limit=training.time_limit,
-        resume=True,
-        license=training.license,
-        command=command,
-    )
+    say(request.command)
     run(request, Processes(), RunReport(say))
-    found: dict[str, Any] = read_json(training.output / "run.json")
+    found: dict[str, Any] = read_json(request.output / "run.json")
     return found
 
 
