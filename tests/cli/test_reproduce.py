@@ -25,6 +25,9 @@ def test_a_dry_run_lists_all_rows(g2g: Callable[..., Result], monkeypatch: pytes
 def test_rows_of_another_table_are_shown(g2g: Callable[..., Result], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     assert "is wsj/bert-state" in g2g("reproduce", "appendix", "--dry-run").out
+    done = g2g("reproduce", "appendix", "--rows", "skip", "--dry-run")
+    note = "g2g: appendix/skip shows the runs of wsj/bert-state; to run them: g2g reproduce wsj --rows bert-state\n"
+    assert (done.code, done.err) == (0, note)
 
 
 def test_the_time_of_a_number_of_epochs_is_unknown(clone: Path, g2g: Callable[..., Result]) -> None:
@@ -41,6 +44,8 @@ def test_the_time_of_a_number_of_epochs_is_unknown(clone: Path, g2g: Callable[..
         (["toy", "--rows", "a,sent"], 1, "no row 'a'"),
         (["toy", "--seeds", "one"], 2, "expected numbers"),
         (["toy", "--profile", "gpu"], 2, "gpu"),
+        (["claims", "--rows", "sent"], 2, "for tables"),
+        (["claims", "--seeds", "1"], 2, "for tables"),
     ],
 )
 def test_wrong_usage(clone: Path, g2g: Callable[..., Result], arguments: list[str], code: int, message: str) -> None:

@@ -1,13 +1,13 @@
 """`g2g reproduce`: run a table of the paper anew."""
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
-from graph2graph.cli.printing import print_json, print_table
+from graph2graph.cli.printing import print_json, print_table, report
 from graph2graph.errors import DataError
 from graph2graph.files import write_json, write_text
 from graph2graph.reproduce.paths import Paths
@@ -55,10 +55,16 @@ def reproduce(
     """
     paths = Paths.find(treebanks)
     if name == "claims":
+        if rows or seeds:
+            raise typer.BadParameter("claims are tested with all results; --rows and --seeds are for tables")
         _claims(paths, profile, minutes, as_json=as_json, write=not dry_run)
         return
     plans = Plans.read(paths.experiments, name, profile, minutes=minutes)
-    runs = plans.runs(None if rows is None else rows.split(","), None if seeds is None else _numbers(seeds))
+    chosen = None if rows is None else rows.split(",")
+    for row in chosen or ():
+        if row in plans.rows and (same := plans.rows[row].same_as):
+            report(f"{name}/{row} shows the runs of {same}; to run them: g2g reproduce {same.replace('/', ' --rows ')}")
+    runs = plans.runs(chosen, None if seeds is None else _numbers(seeds))
     failed = [] if dry_run else _run(runs, plans, paths, workers)
     statuses = _statuses(runs, plans, paths)
     if as_json:
@@ -89,10 +95,7 @@ def _run(runs: list[PlannedRun], plans: Plans, paths: Paths, workers: int) -> li
     from graph2graph.reproduce.runner import run_all
     from graph2graph.reproduce.table_page import page, picture
 
-    console = Console(stderr=True)
-
-    def note(message: str) -> None:
-        console.print(message, highlight=False, markup=False, soft_wrap=True)
+    note = partial(typer.echo, err=True)
 
     def write() -> None:
         write_text(paths.page(plans.name, plans.label), page(plans, paths))
