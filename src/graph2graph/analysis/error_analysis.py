@@ -123,7 +123,7 @@ def _bins(heads: Sequence[int], labels: Sequence[str]) -> dict[str, Sequence[str
         "dependency_length": [_bin(abs(head - word) if head else 0) for word, head in zip(words, heads, strict=True)],
         "distance_to_root": [_bin(len(list(_ancestors(heads, word))) - 1) for word in words],
         "dependency_type": labels,
-        "projectivity": _projectivity(heads),
+        "projectivity": ["projective" if _is_projective(heads, word) else "non-projective" for word in words],
         "sentence_length": [SENTENCE_BINS[min(len(heads) // 10, len(SENTENCE_BINS) - 1)]] * len(heads),
     }
 
@@ -132,14 +132,10 @@ def _bin(number: int) -> str:
     return ARC_BINS[min(number, LAST)]
 
 
-def _projectivity(heads: Sequence[int]) -> list[str]:
-    """Whether each arc is projective: its head is an ancestor of all words between its ends."""
-    names = []
-    for word, head in enumerate(heads, 1):
-        between = range(min(head, word) + 1, max(head, word))
-        is_projective = all(head in _ancestors(heads, inner) for inner in between)
-        names.append("projective" if is_projective else "non-projective")
-    return names
+def _is_projective(heads: Sequence[int], word: int) -> bool:
+    """Whether the word's head is an ancestor of all words between them."""
+    head = heads[word - 1]
+    return all(head in _ancestors(heads, inner) for inner in range(min(head, word) + 1, max(head, word)))
 
 
 def _ancestors(heads: Sequence[int], word: int) -> Iterator[int]:

@@ -81,13 +81,11 @@ def bins_table(name: str, title: str, systems: Bins, *, unit: str = "labelled F"
 def labels_table(systems: Bins) -> Table:
     """Labelled F by label, with the relative error reduction against the first system: Table 3 and Appendix Table 15."""
     first, *others = systems
-    labels = sorted({label for table in systems.values() for label in table})
     rows = []
-    for label in labels:
-        bins = {system: table.get(label, Bin()) for system, table in systems.items()}
-        cells = [f"{bins[first].f:.2f}"]
-        cells += [f"{bins[other].f:.2f}{_reduction(bins[other].f, bins[first].f)}" for other in others]
-        rows.append([label, *cells, str(bins[first].gold)])
+    for label in sorted({label for table in systems.values() for label in table}):
+        bins = [table.get(label, Bin()) for table in systems.values()]
+        cells = [f"{one.f:.2f}{_reduction(one.f, bins[0].f)}" for one in bins[1:]]
+        rows.append([label, f"{bins[0].f:.2f}", *cells, str(bins[0].gold)])
     note = f"In brackets, the relative error reduction against {first}: (F - F of {first}) / (100 - F of {first})."
     note = f"Table 3 and Appendix Table 15 of the paper. {note if others else ''}".strip()
     return Table("dependency_type", "Labelled F by dependency type", ["label", *systems, "gold arcs"], rows, note)

@@ -9,7 +9,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from graph2graph.treebank.checking import ConlluError, ConlluProblem, LocatedSentence, located
-from graph2graph.treebank.sentence import BYTE_ORDER_MARK, FORM, XPOS, Sentence
+from graph2graph.treebank.sentence import BYTE_ORDER_MARK, FORM, Sentence
 
 ROOT = -1  # the head of a root; other heads are indices of words in the file
 
@@ -49,7 +49,7 @@ class FileText:
         """The text of these sentences; raise an error if one is not parsed or lacks Penn tags that it needs."""
         text, pieces, end = cls(name), [], 0
         for one in located(sentences, name):
-            check_complete(one, needs_xpos=needs_xpos)
+            one.check_parsed(needs_xpos=needs_xpos)
             start, first_word = end, len(text.words)
             rows = zip(one.sentence.rows, one.sentence.heads, strict=True)
             for index, form, n_words in _tokens(one.sentence):
@@ -71,14 +71,6 @@ class FileText:
             text.sentence_words.append(slice(first_word, len(text.words)))
         text.characters = "".join(pieces)
         return text
-
-
-def check_complete(one: LocatedSentence, *, needs_xpos: bool) -> None:
-    """Raise an error if a word has no head, or no XPOS where it is needed to tell punctuation."""
-    one.check_parsed()
-    if needs_xpos and "_" in (tags := one.sentence.column(XPOS)):
-        word = tags.index("_")
-        raise one.error(word, f"word {word + 1} has no XPOS; punctuation by Penn tag needs one for each gold word")
 
 
 def _tokens(sentence: Sentence) -> Iterator[tuple[int, str, int]]:
@@ -145,10 +137,7 @@ def align(gold: list[SpanWord], predicted: list[SpanWord]) -> list[tuple[int, in
 
 
 def _region_end(gold: list[SpanWord], predicted: list[SpanWord], g: int, p: int, end: int) -> tuple[int, int]:
-    """The ends of the region that is aligned as a whole; it begins at words g and p, one of them in a multiword token.
-
-    It extends to the character `end`, or to the end of the last multiword token that begins inside it.
-    """
+    """The ends of the region from words g and p to the character `end`, or to the end of a token that begins before that."""
 
     def inside(words: list[SpanWord], i: int) -> bool:
         return i < len(words) and (words[i].start < end if words[i].in_range else words[i].end <= end)

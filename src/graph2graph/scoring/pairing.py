@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from itertools import zip_longest
 
-from graph2graph.scoring.alignment import check_complete, without_spaces
+from graph2graph.scoring.alignment import without_spaces
 from graph2graph.treebank.checking import LocatedSentence, located
 from graph2graph.treebank.sentence import Sentence
 
@@ -29,23 +29,20 @@ def paired(
             n_predicted = number - (other is None) + sum(1 for _ in predictions)
             counts = f"sentences: {n_gold} in {names[0]}, {n_predicted} in {names[1]}"
             raise left_over.error(0, f"{counts}; this one is left over{hint}")
-        check_complete(one, needs_xpos=needs_xpos)
+        one.check_parsed(needs_xpos=needs_xpos)
         _check_same_words(one, other, hint)
         other.check_parsed()
         yield one.sentence, other.sentence
 
 
 def _check_same_words(gold: LocatedSentence, predicted: LocatedSentence, hint: str) -> None:
-    forms, others = gold.sentence.forms, predicted.sentence.forms
-    if forms == others:
-        return
-    for word, (form, other) in enumerate(zip(forms, others)):
-        if without_spaces(form) != without_spaces(other):
+    for word, (form, other) in enumerate(zip_longest(gold.sentence.forms, predicted.sentence.forms)):
+        if form is None or other is None:
+            longer, shorter = (predicted, gold) if form is None else (gold, predicted)
+            there = f"{shorter.source}:{shorter.line(word - 1)}"
+            raise longer.error(
+                word, f"word {word + 1} is {form or other!r}, in {there} the sentence ends before it{hint}"
+            )
+        if form != other and without_spaces(form) != without_spaces(other):
             there = f"{gold.source}:{gold.line(word)}"
             raise predicted.error(word, f"word {word + 1} is {other!r}, in {there} it is {form!r}{hint}")
-    if len(forms) != len(others):
-        longer, shorter = (gold, predicted) if len(forms) > len(others) else (predicted, gold)
-        word = len(shorter.sentence)
-        there = f"{shorter.source}:{shorter.line(word - 1)}"
-        found = longer.sentence.forms[word]
-        raise longer.error(word, f"word {word + 1} is {found!r}, in {there} the sentence ends before it{hint}")

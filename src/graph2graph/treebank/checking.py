@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from graph2graph.errors import DataError, one_line
-from graph2graph.treebank.sentence import BYTE_ORDER_MARK, COLUMN_NAMES, HEAD, ID, RANGE, Sentence, cycles
+from graph2graph.treebank.sentence import BYTE_ORDER_MARK, COLUMN_NAMES, HEAD, ID, RANGE, XPOS, Sentence, cycles
 
 # How HEAD is checked: "tree" allows one root and no cycle, though words without a head (`_`); "forest" also allows several
 # roots, as in other parsers' output; "columns" ignores HEAD.
@@ -52,11 +52,14 @@ class LocatedSentence(NamedTuple):
         """An error about a word."""
         return ConlluError(ConlluProblem(self.source, self.line(word), self.sentence.sent_id, message))
 
-    def check_parsed(self) -> None:
-        """Raise an error if a word has no head."""
+    def check_parsed(self, *, needs_xpos: bool = False) -> None:
+        """Raise an error if a word has no head, or no XPOS where punctuation is told by it."""
         if None in self.sentence.heads:
             word = self.sentence.heads.index(None)
             raise self.error(word, f"word {word + 1} has no head; expected a parsed file")
+        if needs_xpos and "_" in (tags := self.sentence.column(XPOS)):
+            word = tags.index("_")
+            raise self.error(word, f"word {word + 1} has no XPOS; punctuation by Penn tag needs one for each gold word")
 
 
 def located(sentences: Iterable[Sentence], source: str) -> Iterator[LocatedSentence]:

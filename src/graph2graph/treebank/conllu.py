@@ -1,14 +1,6 @@
 """CoNLL-U files, read and written verbatim, one sentence at a time.
 
 Writing gives the lines back byte for byte. A new tree changes only HEAD and DEPREL, where they differ.
-
-    >>> import io
-    >>> text = "# sent_id = 1\\n1\\tHello\\t_\\t_\\t_\\t_\\t_\\t_\\t_\\t_\\n\\n"
-    >>> [sentence] = read(io.StringIO(text))
-    >>> sentence.sent_id, sentence.forms, sentence.heads
-    ('1', ['Hello'], [None])
-    >>> sentence.with_tree([0], ["root"]).lines[1]
-    '1\\tHello\\t_\\t_\\t_\\t_\\t0\\troot\\t_\\t_\\n'
 """
 
 import os

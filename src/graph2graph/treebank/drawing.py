@@ -2,15 +2,6 @@
 
 Lines that would overlap are drawn in different lanes: `_lay` puts each line just above the earlier lines over the same words.
 In a projective tree, the lane of a line is its depth of nesting.
-
-    >>> import io
-    >>> lines = ["1 Dogs _ NOUN _ _ 2 nsubj _ _", "2 bark _ VERB _ _ 0 root _ _"]
-    >>> from graph2graph.treebank import conllu
-    >>> [sentence] = conllu.read(io.StringIO("\\n".join(line.replace(" ", "\\t") for line in lines)))
-    >>> print(text(sentence))
-    # text = Dogs bark
-     ╭─╼ Dogs  NOUN  nsubj
-    ─┴─╼ bark  VERB  root
 """
 
 from bisect import bisect_left, bisect_right
@@ -68,11 +59,12 @@ def _lay(lanes: list[int], first: int, last: int) -> int:
 
 def _branches(heads: Sequence[int | None]) -> Iterator[str]:
     """The drawing left of each word."""
-    first, last = list(range(len(heads) + 1)), list(range(len(heads) + 1))  # the ends of each head's vertical line
+    dependents: list[list[int]] = [[] for _ in range(len(heads) + 1)]
     for word, head in enumerate(heads, 1):
-        if head:
-            first[head], last[head] = min(first[head], word), max(last[head], word)
-    columns = _columns(heads, first, last)
+        dependents[head or 0].append(word)
+    # The ends of each head's vertical line.
+    first, last = ([end([word, *words]) for word, words in enumerate(dependents)] for end in (min, max))
+    columns = _columns(dependents, first, last)
     cells = ["  "] * max([1, *columns])  # the vertical lines that continue in the next row
     for word, head in enumerate(heads, 1):
         row = cells.copy()
@@ -92,12 +84,9 @@ def _branches(heads: Sequence[int | None]) -> Iterator[str]:
         yield branch if len(cells) <= 30 else branch[1::2]  # deep trees have no space between the lines
 
 
-def _columns(heads: Sequence[int | None], first: Sequence[int], last: Sequence[int]) -> list[int]:
+def _columns(dependents: Sequence[list[int]], first: Sequence[int], last: Sequence[int]) -> list[int]:
     """The column of each head's vertical line, counted from 1; 0 for a word without dependents."""
-    dependents: list[list[int]] = [[] for _ in range(len(heads) + 1)]
-    for word, head in enumerate(heads, 1):
-        dependents[head or 0].append(word)
-    columns, lanes = [0] * (len(heads) + 1), [0] * (len(heads) + 1)
+    columns, lanes = [0] * len(dependents), [0] * len(dependents)
     generation = dependents[0]
     while generation:  # heads come before their dependents, so they are left of them
         for word in generation:
@@ -202,10 +191,7 @@ class _Picture:
                     self.arcs_at[end].append(self.arcs[-1])
         self.arcs.sort(key=lambda arc: arc.length)
         self._stack_arcs()
-        self._spread_ends()
         self.centres, self.width = self._place_words()
-        for arc in self.arcs:
-            arc.x = {word: self.centres[word] + x for word, x in arc.x.items()}
         self._place_labels()
         self.height = MARGIN + max((LABEL_HEIGHT / 2 - arc.y for arc in self.arcs), default=0.0)  # above the arrow tips
         self.is_rtl = sum(map(direction, self.forms)) < 0
@@ -221,29 +207,24 @@ class _Picture:
         for arc in self.arcs:
             arc.lane = arc.lane or 1 + max(lanes)
 
-    def _spread_ends(self) -> None:
-        """Set the ends of the arcs relative to the centres of their words."""
-        for word, arcs in enumerate(self.arcs_at):
-            for i, arc in enumerate(sorted(arcs, key=lambda arc: arc.order_at(word))):
-                arc.x[word] = END_SPACE * i - END_SPACE * (len(arcs) - 1) / 2
-
     def _place_words(self) -> tuple[list[float], float]:
-        """The centres of the words, far enough apart for the labels on the arcs, and the total width."""
+        """Set the ends of the arcs; return the words' centres, which leave room for the labels, and the total width."""
         centres: list[float] = []
         edge, root_edge = MARGIN - WORD_SPACE, MARGIN  # right edges of the last word and of the last root's label
         for word, (form, tag, arcs) in enumerate(zip(self.forms, self.tags, self.arcs_at, strict=True)):
             ends_width = END_SPACE * (len(arcs) - 1)
             half = max(text_width(form, WORD_SIZE), text_width(tag, TAG_SIZE), ends_width) / 2
             centre = edge + WORD_SPACE + half
-            for arc in arcs:
+            for i, arc in enumerate(sorted(arcs, key=lambda arc: arc.order_at(word))):
+                arc.x[word] = END_SPACE * i - ends_width / 2  # relative to the centre
                 if not arc.length:
                     centre = max(centre, root_edge + arc.box_width / 2 - arc.x[word])
                 elif arc.right == word:
-                    start = centres[arc.left] + arc.x[arc.left]
-                    centre = max(centre, start + arc.box_width + 2 * ARC_STUB - arc.x[word])
+                    centre = max(centre, arc.x[arc.left] + arc.box_width + 2 * ARC_STUB - arc.x[word])
             for arc in arcs:
+                arc.x[word] += centre
                 if not arc.length:
-                    root_edge = centre + arc.x[word] + arc.box_width / 2 + LABEL_PAD
+                    root_edge = arc.x[word] + arc.box_width / 2 + LABEL_PAD
             centres.append(centre)
             edge = centre + half
         return centres, max(edge, root_edge) + MARGIN

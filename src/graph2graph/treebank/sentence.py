@@ -40,12 +40,10 @@ class Sentence:
     @classmethod
     def from_words(cls, forms: Sequence[str], *, sent_id: str | None = None, text: str | None = None) -> "Sentence":
         """A sentence of words without tags or tree."""
-        lines = [f"# sent_id = {sent_id}\n"] if sent_id else []
-        lines += [f"# text = {text}\n"] if text else []
-        n_comments = len(lines)
-        rows = [[str(i), form, "_", "_", "_", "_", "_", "_", "_", "_"] for i, form in enumerate(forms, 1)]
-        lines += ["\t".join(row) + "\n" for row in rows] + ["\n"]
-        return cls(lines, rows, list(range(n_comments, n_comments + len(rows))), [None] * len(rows))
+        comments = [f"# {key} = {value}\n" for key, value in (("sent_id", sent_id), ("text", text)) if value]
+        rows = [[str(i), form, *["_"] * 8] for i, form in enumerate(forms, 1)]
+        lines = [*comments, *("\t".join(row) + "\n" for row in rows), "\n"]
+        return cls(lines, rows, list(range(len(comments), len(lines) - 1)), [None] * len(rows))
 
     def column(self, index: int) -> list[str]:
         """One column of all words, as written: `sentence.column(LEMMA)`."""
@@ -171,10 +169,7 @@ class Sentence:
         return replace(found, probabilities=probabilities if any(probabilities) else ())
 
     def _spans_in_misc(self) -> tuple[list[Span | None], int | None]:
-        """The span of each word, and the start of the sentence's first token.
-
-        The words of a multiword token have spans if together they spell it: "do" and "n't" do, "in" and "dem" (im) do not.
-        """
+        """The span of each word, and the start of the sentence's first token."""
         forms = self.forms
         spans = [misc.span_in(cell) for cell in self.column(MISC)]
         first_token = spans[0]
@@ -182,7 +177,7 @@ class Sentence:
             token = misc.span_in(row[MISC])
             if first == 1:
                 first_token = token
-            if token and "".join(forms[first - 1 : last]) == row[FORM]:
+            if token and "".join(forms[first - 1 : last]) == row[FORM]:  # as in don't, not in German im (in dem)
                 start = token.start
                 for word in range(first - 1, last):
                     spans[word] = Span(start, start + len(forms[word]))
