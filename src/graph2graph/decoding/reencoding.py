@@ -56,9 +56,8 @@ class Scored(NamedTuple):
 
     def label_scores(self, model: ParserModel, decisions: IntArray, focus: IntArray, is_right: Tensor) -> Tensor:
         """The label scores of some decisions, which add arcs: [len(decisions), L]; focus is [D, 3]."""
-        index = model.tensor(decisions)
-        past = None if self.past is None else self.past[index]
-        return model.label_scores(self.encodings, self.owners[index], model.tensor(focus[decisions]), is_right, past)
+        some = self.take(decisions)
+        return model.label_scores(some.encodings, some.owners, model.tensor(focus[decisions]), is_right, some.past)
 
 
 class StateReencoder:

@@ -53,7 +53,6 @@ class GraphParser(Pipe):
     def __init__(self, name: str, model: str | os.PathLike[str], options: ParseOptions | None = None) -> None:
         self.name, self.model = name, model
         self.options = options or ParseOptions()
-        self._has_warned = False
 
     @cached_property
     def pipeline(self) -> Pipeline:
@@ -106,7 +105,11 @@ class GraphParser(Pipe):
         if doc.has_annotation("SENT_START"):
             return [0, *(token.i for token in doc[1:] if token.is_sent_start)]
         if not self.pipeline.has_text_model:
-            self._warn_of_one_sentence()
+            warnings.warn(
+                f"{self.pipeline.name} has no text model to find sentences: each Doc is parsed as one; "
+                "add spaCy's sentencizer before g2g_parser",
+                stacklevel=2,
+            )
             return [0]
         words = [token.i for token in doc if not token.is_space]
         offsets = [doc[i].idx for i in words]
@@ -114,15 +117,6 @@ class GraphParser(Pipe):
         # A token that spans a sentence boundary belongs to the sentence before it.
         starts = {bisect_left(offsets, sentence.start_char or 0) for sentence in sentences}
         return [0, *(words[i] for i in sorted(starts - {0, len(words)}))]
-
-    def _warn_of_one_sentence(self) -> None:
-        if not self._has_warned:
-            self._has_warned = True
-            warnings.warn(
-                f"{self.pipeline.name} has no text model to find sentences: each Doc is parsed as one; "
-                "add spaCy's sentencizer before g2g_parser",
-                stacklevel=2,
-            )
 
     def to_disk(self, path: str | os.PathLike[str], *, exclude: Iterable[str] = ()) -> None:
         """Copy the model, so that the saved pipeline works anywhere."""
@@ -146,7 +140,7 @@ class GraphParser(Pipe):
         return bytes(srsly.msgpack_dumps({file.name: file.read_bytes() for file in self._model_files()}))
 
     def from_bytes(self, content: bytes, *, exclude: Iterable[str] = ()) -> "GraphParser":
-        """Load the model from packed files, unpacked to a directory that is deleted with this component."""
+        """Load the model from packed files; they are unpacked to a directory that is deleted with this component."""
         directory = Path(tempfile.mkdtemp(prefix="g2g-"))
         weakref.finalize(self, shutil.rmtree, directory, ignore_errors=True)
         for name, data in srsly.msgpack_loads(content).items():

@@ -1,7 +1,7 @@
 """Keeping the memory of a process constant while it parses for hours on a CPU.
 
-Batches of many different sizes make freed memory hard to reuse. So glibc keeps large blocks, the rest is returned to the system
-now and then, and oneDNN caches few kernels, since theirs would lie scattered among the blocks.
+Batches of many sizes fragment the memory. So glibc keeps large blocks for reuse, the rest is returned to the system now and
+then, and oneDNN caches few kernels, which would lie scattered among the blocks.
 """
 
 import contextlib

@@ -38,10 +38,7 @@ def given_arcs(sentence: Sentence, vocabulary: Vocabulary) -> Given:
 def with_tree(
     sentence: Sentence, heads: IntArray, labels: IntArray, vocabulary: Vocabulary, *, keep_labels: bool = False
 ) -> Sentence:
-    """The sentence with these heads and label numbers, of nodes 0..n and padding.
-
-    With `keep_labels` the sentence keeps its labels, known to the model or not.
-    """
+    """The sentence with these heads and labels of nodes 0..n and padding; `keep_labels` keeps those that it has."""
     words = slice(1, len(sentence) + 1)
     deprels = [vocabulary.labels[label] for label in labels[words].tolist()]
     if keep_labels:

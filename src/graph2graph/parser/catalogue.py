@@ -1,4 +1,4 @@
-"""The models on this machine: the user's directories, models shipped with the package, and downloaded models.
+"""The models on this machine: shipped with the package, downloaded, or in the user's directories.
 
 Only `download` uses the network; loading a model never does.
 """

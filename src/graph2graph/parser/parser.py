@@ -44,13 +44,7 @@ class Candidate(NamedTuple):
 
 
 class Parser:
-    """A dependency parser.
-
-    Examples:
-        >>> parser = Parser.load("model")  # doctest: +SKIP
-        >>> for sentence in parser.parse(conllu.read("text.conllu")):  # doctest: +SKIP
-        ...     print(sentence.heads)
-    """
+    """A dependency parser for sentences: `Parser.load("model").parse(conllu.read("text.conllu"))`."""
 
     def __init__(self, config: Config, vocabulary: Vocabulary, pieces: Pieces, model: ParserModel) -> None:
         self.config, self.vocabulary, self.pieces, self.model = config, vocabulary, pieces, model.eval()
@@ -181,10 +175,7 @@ class Parser:
     def _in_windows(
         self, sentences: Iterable[Sentence], decode_batch: DecodeBatch[T], options: ParseOptions
     ) -> Iterator[T]:
-        """Yield the result of each sentence, in order.
-
-        A sentence model decodes several batches together and encodes them one at a time; a state model encodes all at once.
-        """
+        """Yield the result of each sentence, in order; a sentence model decodes several batches of its encoder together."""
         n_batches = 1 if self.config.model.input == "state" else BATCHES_TOGETHER
         batch_pieces = options.resolve(self.config.decode).batch_tokens * n_batches // options.beam
         featurize = partial(self._features, sees_tags=options.tags is not TagSource.NONE)

@@ -1,7 +1,4 @@
-"""Parsing a stream of sentences in windows.
-
-Sentences of similar length in a window share batches, which keeps padding small. Trees come in the order of the sentences.
-"""
+"""Parsing a stream in windows, in which sentences of similar length share batches; trees come in the order of the stream."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
@@ -49,11 +46,7 @@ class Windows:
 
 
 def batches(lengths: Sequence[int], budget: int) -> Iterator[list[int]]:
-    """Yield the indices of items of similar length; a batch, padded to its longest item, keeps to the budget or has one item.
-
-    >>> list(batches([7, 2, 3, 2], budget=6))
-    [[1, 3], [2], [0]]
-    """
+    """Yield the indices of items of similar length; a batch, padded to its longest, keeps to the budget or has one item."""
     batch: list[int] = []
     for index in sorted(range(len(lengths)), key=lengths.__getitem__):  # so each item is the longest so far
         if batch and lengths[index] * (len(batch) + 1) > budget:

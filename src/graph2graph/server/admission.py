@@ -1,6 +1,6 @@
 """Middleware in front of the app: it reads bodies, enforces the limits, cancels requests whose client has left, and counts all.
 
-It is plain ASGI because a framework's middleware does not see the connection.
+It is plain ASGI, because FastAPI's middleware does not see that a client leaves.
 """
 
 import asyncio

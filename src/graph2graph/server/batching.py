@@ -112,11 +112,7 @@ class Batcher:
         self._thread.shutdown(cancel_futures=True)
 
     async def _wait_for_more(self) -> None:
-        """Wait for other requests until the batch is full, none has arrived for a few milliseconds, or time is up.
-
-        Clients that were just answered send their next requests one after the other. Waiting for all of them pays off if it
-        is short compared with parsing.
-        """
+        """Wait for other requests: until the batch is full, time is up, or all expected ones are here and none follows."""
         deadline = time.monotonic() + max(self.limits.wait, WAITING_SHARE * self.last_seconds)
         while self.n_waiting < self.limits.batch and (left := deadline - time.monotonic()) > 0:
             self._arrival.clear()
@@ -157,10 +153,7 @@ class Batcher:
 
 
 def _parse_batch(batch: Batch) -> Iterator[Outcome]:
-    """The trees of each request in a batch, or its error.
-
-    If parsing fails, each request is parsed alone, so that an error reaches only the request that caused it.
-    """
+    """The trees of each request in a batch; if parsing fails, each is parsed alone and only the cause gets the error."""
     first, sentences = batch[0][0], chain.from_iterable(taken for _, taken in batch)
     try:
         trees = iter(list(first.parser.parse(sentences, first.options)))

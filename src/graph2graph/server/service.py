@@ -92,8 +92,8 @@ class Service:
     async def read(self, work: Callable[[], T], n_characters: int, *, uses_udpipe: bool) -> T:
         """The result of reading the data of a request.
 
-        UDPipe and the parser compete for the interpreter lock and slow each other down. A short text is therefore split and
-        tagged between two batches; a long one would delay the next batch, so it is read in parallel.
+        UDPipe and the parser slow each other down, so a short text is split and tagged between two batches. A long one would
+        delay the next batch, so it is read in parallel.
         """
         if uses_udpipe and n_characters <= SHORT:
             return await self.batcher.call(work)
