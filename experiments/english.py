@@ -32,10 +32,10 @@ from graph2graph.analysis import significance
 from graph2graph.decoding.options import EXACT, ParseOptions, TagSource
 from graph2graph.files import read_json, write_json, write_text
 from graph2graph.parser.parser import Parser
-from graph2graph.reproduce.jobs import results_of
+from graph2graph.reproduce import trainings
+from graph2graph.reproduce.jobs import Job, results_of
 from graph2graph.reproduce.paths import Paths
 from graph2graph.reproduce.rows import Settings, merged
-from graph2graph.reproduce.trainings import training, training_job
 from graph2graph.text import udpipe as text
 from graph2graph.training.request import Request
 from graph2graph.treebank import conllu
@@ -70,8 +70,9 @@ def train(given: argparse.Namespace) -> None:
     if not WATCHED.exists():
         RUNS.mkdir(parents=True, exist_ok=True)
         conllu.write(islice(conllu.read(TREEBANK / "dev.conllu"), 0, None, WATCHED_EVERY), WATCHED)
-    trainings = (request_of(model, seed, given) for seed in given.seeds for model in given.models)
-    for job, result in results_of((training_job(one, PATHS) for one in trainings), given.workers):
+    requests = (request_of(model, seed, given) for seed in given.seeds for model in given.models)
+    jobs = (Job(request.output.name, trainings.train, (request, PATHS.root)) for request in requests)
+    for job, result in results_of(jobs, given.workers):
         print(job.name, f"LAS {result['dev']['las']:.2f}", file=sys.stderr)
 
 
@@ -80,7 +81,7 @@ def request_of(model: str, seed: int, given: argparse.Namespace) -> Request:
     goes_on, output = model.endswith("-on"), Path("runs/english") / f"{model}-{seed}"
     minutes = given.until if (PATHS.root / output / "run.json").exists() else given.minutes
     dev = WATCHED if goes_on else TREEBANK / "dev.conllu"  # a short run has no time to score all of dev
-    return training(
+    return trainings.training(
         PATHS,
         Path(os.path.relpath(TREEBANK / "train.conllu", PATHS.root)),
         Path(os.path.relpath(dev, PATHS.root)),

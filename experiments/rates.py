@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from graph2graph.files import write_json
-from graph2graph.reproduce.jobs import results_of
+from graph2graph.reproduce import trainings
+from graph2graph.reproduce.jobs import Job, results_of
 from graph2graph.reproduce.paths import Paths
 from graph2graph.reproduce.rows import Settings
-from graph2graph.reproduce.trainings import training, training_job
 
 PATHS = Paths.find(start=Path(__file__).parent)
 RESULT = PATHS.experiments / "results/rates.json"
@@ -44,7 +44,7 @@ SHARED: Settings = {
 def score(variant: str, rates: Settings, directory: Path) -> dict[str, Any]:
     """The scores on dev after two epochs with these rates."""
     treebank = PATHS.treebanks / "wsj_sample"
-    request = training(
+    request = trainings.training(
         PATHS,
         treebank / "train.conllu",
         treebank / "dev.conllu",
@@ -53,7 +53,7 @@ def score(variant: str, rates: Settings, directory: Path) -> dict[str, Any]:
         {"data": {"tags": "xpos"}, "train": SHARED | rates},
         encoder=".weights/minilm-l6",
     )
-    [(_, found)] = results_of([training_job(request, PATHS)], workers=1)
+    [(_, found)] = results_of([Job(request.output.name, trainings.train, (request, PATHS.root))], workers=1)
     return {
         "uas": found["dev"]["uas"],
         "las": found["dev"]["las"],

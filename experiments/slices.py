@@ -16,10 +16,10 @@ from typing import Any, NamedTuple
 
 from graph2graph import markdown, scoring
 from graph2graph.files import read_json, write_json, write_text
+from graph2graph.reproduce import trainings
 from graph2graph.reproduce.jobs import Job, results_of
 from graph2graph.reproduce.paths import Paths
 from graph2graph.reproduce.rows import Settings
-from graph2graph.reproduce.trainings import training, training_job
 from graph2graph.treebank import conllu
 from graph2graph.variants import VARIANTS
 
@@ -85,7 +85,7 @@ def job(setting: str, variant: str) -> Job[dict[str, Any]]:
     """A run on one core; the name of its directory is the job's."""
     treebank, encoder = SETTINGS[setting]
     minutes, settings = budget(setting, variant)
-    request = training(
+    request = trainings.training(
         PATHS,
         slice_file(treebank, "train"),
         slice_file(treebank, "dev"),
@@ -95,7 +95,7 @@ def job(setting: str, variant: str) -> Job[dict[str, Any]]:
         encoder=encoder,
         time_limit=60 * minutes,
     )
-    return training_job(request, PATHS)
+    return Job(request.output.name, trainings.train, (request, PATHS.root))
 
 
 def result_row(setting: str, variant: str, state: dict[str, Any]) -> dict[str, Any]:

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from conftest import Result
-from graph2graph.reproduce.jobs import results_of
+from graph2graph.reproduce.jobs import Job, results_of
 from graph2graph.reproduce.paths import Paths
-from graph2graph.reproduce.trainings import training, training_job
+from graph2graph.reproduce.trainings import train, training
 from toy_table import TOY
 
 SETTINGS = {
@@ -36,9 +36,8 @@ def test_a_spawned_training_leaves_the_same_model_as_the_command(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     paths = Paths(tmp_path, tmp_path / "treebanks")
-    [(_, result)] = results_of(
-        [training_job(training(paths, TOY, TOY, Path("spawned"), "sent-g2g", SETTINGS), paths)], workers=1
-    )
+    request = training(paths, TOY, TOY, Path("spawned"), "sent-g2g", SETTINGS)
+    [(_, result)] = results_of([Job("spawned", train, (request, paths.root))], workers=1)
     assert (result["finished"], result["epochs"]) == (True, 2)
     by_command = training(paths, TOY, TOY, Path("by-command"), "sent-g2g", SETTINGS).command
     done = g2g(*shlex.split(by_command)[1:])

@@ -120,11 +120,7 @@ def _run(runs: list[PlannedRun], plans: Plans, paths: Paths, workers: int) -> li
 
 def _as_json(run: PlannedRun, status: "Status", plans: Plans) -> dict[str, Any]:
     return {
-        "table": run.table,
-        "profile": run.profile,
-        "row": run.row,
-        "title": run.title,
-        "seed": run.seed,
+        **run.names,
         "state": status.kind,
         "detail": status.detail,
         "budget_minutes": run.minutes,

@@ -22,8 +22,6 @@ from graph2graph.reproduce.plans import Plans, titles
 from graph2graph.reproduce.results import SPLITS, row_results, words_right
 from graph2graph.reproduce.rows import ProfileName
 
-Results = Mapping[int, dict[str, Any]]  # of a row, by seed
-
 
 class Comparison(FrozenModel):
     """Two rows, each TABLE/ROW."""
@@ -70,21 +68,18 @@ def comparisons(
 
 
 def _outcome(comparison: Comparison, plans: Mapping[str, Plans], paths: Paths) -> dict[str, Any]:
+    """The differences and p-values of two rows, over the seeds that both have."""
     places = [place.split("/", 1) for place in (comparison.better, comparison.worse)]
-    better, worse = (plans[table].rows[row] for table, row in places)
-    results = [row_results(plans[table], paths, row) for table, row in places]
-    return {
+    better, worse = (row_results(plans[table], paths, row) for table, row in places)
+    seeds = sorted(better.keys() & worse.keys())
+    found: dict[str, Any] = {
         "better": comparison.better,
         "worse": comparison.worse,
-        "titles": list(titles(better, worse)),
+        "titles": list(titles(*(plans[table].rows[row] for table, row in places))),
         "table": plans[places[0][0]].table.title,
-    } | _test(*results)
-
-
-def _test(better: Results, worse: Results) -> dict[str, Any]:
-    """The differences and p-values of two rows, over the seeds that both have."""
-    seeds = sorted(better.keys() & worse.keys())
-    found: dict[str, Any] = {"verdict": "not run", "seeds": seeds}
+        "verdict": "not run",
+        "seeds": seeds,
+    }
     for split in SPLITS if seeds else ():
         pairs = [(better[seed], worse[seed]) for seed in seeds]
         ahead = np.sum([words_right(ours, split) - words_right(theirs, split) for ours, theirs in pairs], axis=0)

@@ -38,6 +38,11 @@ class PlannedRun:
         return f"{self.row}-{self.seed}"
 
     @property
+    def names(self) -> dict[str, Any]:
+        """The values by which results and dry runs identify it."""
+        return {key: getattr(self, key) for key in ("table", "profile", "row", "title", "seed")}
+
+    @property
     def plan(self) -> dict[str, Any]:
         """The values that must not change while it runs; if they change afterwards, its result is outdated."""
         plan = {key: getattr(self, key) for key in ("variant", "treebank", "encoder", "minutes", "settings")}

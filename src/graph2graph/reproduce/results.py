@@ -56,11 +56,10 @@ def collect(
 
     directory = paths.run(run)
     state = read_json(directory / "run.json")
-    names = {"table": run.table, "profile": run.profile, "row": run.row, "title": run.title, "seed": run.seed}
     made = {key: state.get(key) for key in ("seconds", "epochs", "steps", "best_step", "pieces", "loss_shares")}
     scores, right_words = _scores(run, paths, scorers)
     return {
-        **names,
+        **run.names,
         **scores,
         "parse_seconds": dict(parse_seconds),
         "threads": start.threads,

@@ -25,6 +25,9 @@ from graph2graph.scoring import Punct
 from graph2graph.training.request import Request
 from graph2graph.treebank import conllu
 
+if sys.platform != "win32":
+    import fcntl
+
 Note = Callable[[str], None]
 
 
@@ -129,13 +132,9 @@ def _parse(split: str, run: PlannedRun, paths: Paths) -> float:
 def locked(path: Path) -> Iterator[None]:
     """Hold a lock file; wait while another process holds it."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    if sys.platform == "win32":
-        yield
-        return
-    import fcntl
-
     with path.open("w") as stream:
-        fcntl.flock(stream, fcntl.LOCK_EX)
+        if sys.platform != "win32":
+            fcntl.flock(stream, fcntl.LOCK_EX)
         yield
 
 
@@ -143,8 +142,6 @@ def is_locked(path: Path) -> bool:
     """Whether a process holds a lock file."""
     if sys.platform == "win32" or not path.exists():
         return False
-    import fcntl
-
     with path.open() as stream:
         try:
             fcntl.flock(stream, fcntl.LOCK_SH | fcntl.LOCK_NB)

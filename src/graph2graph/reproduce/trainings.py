@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from graph2graph.files import read_json
-from graph2graph.reproduce.jobs import Job
 from graph2graph.reproduce.paths import Paths
 from graph2graph.reproduce.rows import Settings
 from graph2graph.training.request import Request
@@ -45,11 +44,6 @@ def _command(request: Request, variant: str, settings: Settings, paths: Paths) -
     if request.license != "not stated":
         words += ["--license", request.license]
     return " ".join(word if word.startswith("$") else shlex.quote(word) for word in [*words, "--resume"])
-
-
-def training_job(request: Request, paths: Paths) -> Job[dict[str, Any]]:
-    """The job that trains on one thread."""
-    return Job(request.output.name, train, (request, paths.root))
 
 
 def train(request: Request, root: Path) -> dict[str, Any]:
