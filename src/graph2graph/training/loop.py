@@ -1,14 +1,4 @@
-"""The training loop: steps, scoring after each epoch, checkpoints, and a finished model at the end.
-
-The directory of a run has
-
-    config.json, labels.json, tokenizer.json    the settings of the model
-    model.safetensors                           the best model so far
-    metrics.jsonl, learning_curve.png
-    run.json                                    the request and, at the end, the results
-    checkpoints/                                until the run is finished
-    README.md                                   the model card, once it is
-"""
+"""The training loop: steps, scoring after each epoch, checkpoints. docs/training.md lists the files that it leaves."""
 
 import math
 from collections.abc import Sequence
