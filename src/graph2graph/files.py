@@ -14,9 +14,9 @@ import tempfile
 import tomllib
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, Any
 
 from graph2graph.errors import DataError, one_line
 
@@ -100,23 +100,20 @@ def writing(path: FilePath, *, keep_partial: bool = False) -> Iterator[IO[bytes]
     """
     name, target = Path(path), Path(os.path.realpath(path))
     with errors_naming(name):
-        if target.exists() and not target.is_file():
-            with target.open("wb") as stream, _compressed(stream, name) as content:
-                yield content
-        else:
-            with _replacing(target, name, keep_partial=keep_partial) as content:
-                yield content
+        is_special = target.exists() and not target.is_file()
+        opened = target.open("wb") if is_special else _replacing(target, keep_partial=keep_partial)
+        with opened as stream, _compressed(stream, name) as content:
+            yield content
 
 
 @contextmanager
-def _replacing(target: Path, name: Path, *, keep_partial: bool) -> Iterator[IO[bytes]]:
+def _replacing(target: Path, *, keep_partial: bool) -> Iterator[IO[bytes]]:
     """A temporary file in the target's directory, renamed to the target at the end."""
     handle, temporary = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
     try:
         with os.fdopen(handle, "wb") as stream:
             os.chmod(temporary, _mode(target))
-            with _compressed(stream, name) as content:
-                yield content
+            yield stream
             stream.flush()
             os.fsync(stream.fileno())
         os.replace(temporary, target)
@@ -129,14 +126,11 @@ def _replacing(target: Path, name: Path, *, keep_partial: bool) -> Iterator[IO[b
         raise
 
 
-@contextmanager
-def _compressed(stream: IO[bytes], name: Path) -> Iterator[IO[bytes]]:
+def _compressed(stream: IO[bytes], name: Path) -> AbstractContextManager[Any]:
     """The stream itself, or a gzip stream into it; without a time stamp, so that equal contents give equal files."""
     if name.suffix != ".gz":
-        yield stream
-        return
-    with gzip.GzipFile(filename="", mode="wb", fileobj=stream, mtime=0) as compressed:
-        yield cast(IO[bytes], compressed)
+        return nullcontext(stream)
+    return gzip.GzipFile(filename="", mode="wb", fileobj=stream, mtime=0)
 
 
 def _mode(target: Path) -> int:

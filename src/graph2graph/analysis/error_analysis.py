@@ -50,10 +50,6 @@ class Bin:
         return 2 * self.recall * self.precision / total if total else 0.0
 
 
-def _empty_bins() -> dict[str, dict[str, Bin]]:
-    return {table: {name: Bin() for name in names} for table, names in BINS.items()}
-
-
 @dataclass(frozen=True)
 class Pattern:
     """A kind of error: the labels, the tags of the dependent and of both heads, and the position of the wrong head."""
@@ -70,7 +66,9 @@ class Pattern:
 class ErrorCounts:
     """The counts of one system."""
 
-    bins: dict[str, dict[str, Bin]] = field(default_factory=_empty_bins)
+    bins: dict[str, dict[str, Bin]] = field(
+        default_factory=lambda: {table: {name: Bin() for name in names} for table, names in BINS.items()}
+    )
     # How often words whose head is right have these gold and system labels.
     confusion: Counter[tuple[str, str]] = field(default_factory=Counter)
     patterns: Counter[Pattern] = field(default_factory=Counter)

@@ -187,12 +187,9 @@ class _Tally:
     def add_words(
         self, gold: Sequence[_Word], predicted: Sequence[_Word], partners: Sequence[int]
     ) -> tuple[list[bool], list[bool]]:
-        """Count words, given the gold word of each predicted word.
-
-        Return whether the head of each gold word is right, and whether its label is right too; words that do not count are.
-        """
+        """Count words, given each one's partner; return which gold words have the right head, and which the right label too."""
         left_out = [_is_left_out(row, self.punct) for row, _ in gold]
-        heads_right, labels_right = left_out.copy(), left_out.copy()
+        heads_right, labels_right = left_out.copy(), left_out.copy()  # words that do not count are right
         self.gold.update(_universal(row[DEPREL]) for (row, _), is_out in zip(gold, left_out) if not is_out)
         for (row, head), partner in zip(predicted, partners, strict=True):
             is_aligned = partner != _UNALIGNED

@@ -181,14 +181,11 @@ class _Picture:
         self.forms = [printable(form) for form in sentence.forms]
         self.tags = ["" if tag == "_" else printable(tag) for tag in _tags(sentence)]
         self.arcs: list[_Arc] = []
-        self.arcs_at: list[list[_Arc]] = [[] for _ in self.forms]
         for word, (head, deprel) in enumerate(zip(sentence.heads, sentence.deprels, strict=True)):
             if head is not None:
                 other = head - 1 if head else word
                 label = "" if deprel == "_" else printable(deprel)
                 self.arcs.append(_Arc(min(word, other), max(word, other), word, label))
-                for end in {word, other}:
-                    self.arcs_at[end].append(self.arcs[-1])
         self.arcs.sort(key=lambda arc: arc.length)
         self._stack_arcs()
         self.centres, self.width = self._place_words()
@@ -196,7 +193,10 @@ class _Picture:
         self.height = MARGIN + max((LABEL_HEIGHT / 2 - arc.y for arc in self.arcs), default=0.0)  # above the arrow tips
         self.is_rtl = sum(map(direction, self.forms)) < 0
         if self.is_rtl:
-            self._mirror()
+            self.centres = [self.width - x for x in self.centres]
+            for arc in self.arcs:
+                arc.x = {word: self.width - x for word, x in arc.x.items()}
+                arc.label_x = self.width - arc.label_x
 
     def _stack_arcs(self) -> None:
         """Put short arcs in low lanes and root lines in the top one."""
@@ -210,8 +210,12 @@ class _Picture:
     def _place_words(self) -> tuple[list[float], float]:
         """Set the ends of the arcs; return the words' centres, which leave room for the labels, and the total width."""
         centres: list[float] = []
+        arcs_at: list[list[_Arc]] = [[] for _ in self.forms]
+        for arc in self.arcs:
+            for word in {arc.left, arc.right}:
+                arcs_at[word].append(arc)
         edge, root_edge = MARGIN - WORD_SPACE, MARGIN  # right edges of the last word and of the last root's label
-        for word, (form, tag, arcs) in enumerate(zip(self.forms, self.tags, self.arcs_at, strict=True)):
+        for word, (form, tag, arcs) in enumerate(zip(self.forms, self.tags, arcs_at, strict=True)):
             ends_width = END_SPACE * (len(arcs) - 1)
             half = max(text_width(form, WORD_SIZE), text_width(tag, TAG_SIZE), ends_width) / 2
             centre = edge + WORD_SPACE + half
@@ -243,12 +247,6 @@ class _Picture:
             gaps = pairwise([left, *crossing, right])
             positions = [min(max(middle, a + half), b - half) for a, b in gaps if b - a >= 2 * half]
             arc.label_x = min(positions, key=lambda x: abs(x - middle), default=middle)
-
-    def _mirror(self) -> None:
-        self.centres = [self.width - x for x in self.centres]
-        for arc in self.arcs:
-            arc.x = {word: self.width - x for word, x in arc.x.items()}
-            arc.label_x = self.width - arc.label_x
 
     def svg(self, attributes: str = "") -> str:
         width, height = _number(self.width), _number(self.height + BOTTOM)
