@@ -22,10 +22,11 @@ from graph2graph.encoder.pieces import Pieces
 from graph2graph.errors import DataError
 from graph2graph.files import FilePath, read_json, write_bytes, write_json, write_text
 from graph2graph.models.parser_model import ParserModel
+from graph2graph.parser import catalogue
 from graph2graph.parser.migration import dump_config, parse_config
 from graph2graph.parser.vocabulary import Vocabulary
 
-CONFIG, LABELS, TOKENIZER, WEIGHTS = "config.json", "labels.json", "tokenizer.json", "model.safetensors"
+CONFIG, LABELS, TOKENIZER, WEIGHTS = catalogue.REQUIRED
 
 
 class Settings(NamedTuple):

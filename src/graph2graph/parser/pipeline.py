@@ -1,9 +1,5 @@
 """From text or sentences to trees, for Python, the command line, the server and spaCy.
 
-    >>> import graph2graph
-    >>> nlp = graph2graph.load()  # doctest: +SKIP
-    >>> print(nlp("The dog barks. It is loud.").to_conllu())  # doctest: +SKIP
-
 A pipeline decides where tags come from, prepares the sentences, parses them, and adds the trees to the sentences as they were
 given. A call, `pipe`, `parse` and `nbest` do all of that. The command line and the server, which parse sentences of several
 inputs together, call each step: `plan`, then `prepare` or `prepare_text`, then `parse_prepared`.

@@ -33,10 +33,6 @@ class PendingRequest:
         self.trees: list[Sentence] = []
         self.future: asyncio.Future[list[Sentence]] = asyncio.get_running_loop().create_future()
 
-    def matches(self, other: "PendingRequest") -> bool:
-        """Whether both need the same parser and options, so that they can share a batch."""
-        return self.parser is other.parser and self.options == other.options
-
     def take(self, n_words: int) -> list[Sentence]:
         """Remove and return the next sentences: up to `n_words` words, but at least one sentence."""
         taken: list[Sentence] = []
@@ -124,9 +120,11 @@ class Batcher:
                 return
 
     def _next_batch(self) -> Batch:
-        """Take sentences of the first request and of those that match it; requests with sentences left go to the end."""
-        n_words, batch = self.limits.batch, Batch()
-        for request in [request for request in self.queue if request.matches(self.queue[0])]:
+        """Take sentences of the first request and of those with its parser and options; what is left goes to the end."""
+        n_words, batch, first = self.limits.batch, Batch(), self.queue[0]
+        for request in self.queue.copy():
+            if request.parser is not first.parser or request.options != first.options:
+                continue
             if n_words <= 0 and batch:
                 break
             taken = request.take(n_words)
