@@ -19,7 +19,7 @@ from graph2graph.decoding.greedy import Work
 from graph2graph.encoder.graph_attention import GraphAttention, record_attention
 from graph2graph.errors import DataError
 from graph2graph.parser.parser import Parser
-from graph2graph.parser.trace import Trace, trace
+from graph2graph.parser.trace import trace
 from graph2graph.transition.state import NO_NODE, Action, State
 from graph2graph.treebank import conllu
 from graph2graph.treebank.sentence import Sentence
@@ -68,7 +68,7 @@ def test_the_steps_are_those_of_the_parse(name: str, threshold: float, parsers: 
         json.dumps(traced, allow_nan=False)
 
 
-def check_steps(traced: Trace) -> None:
+def check_steps(traced: dict[str, Any]) -> None:
     """Check that the steps can be replayed, and that each says what happened."""
     state = State(len(traced["words"]))
     for step in traced["steps"]:

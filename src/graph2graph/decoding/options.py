@@ -22,12 +22,7 @@ class TagSource(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class ParseOptions:
-    """How to parse; None stands for the model's own default.
-
-    >>> options = ParseOptions(reencode="adaptive", batch_tokens=1000)
-    >>> options.resolve(DecodeConfig(adaptive=0.55)).reencode
-    0.55
-    """
+    """How to parse; None stands for the model's own default."""
 
     tags: TagSource | None = None
     reencode: Reencode | None = None  # encode again when the best action is less probable than this

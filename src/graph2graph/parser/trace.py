@@ -5,7 +5,7 @@ the page of `g2g serve` plays it.
 """
 
 import math
-from typing import Any, TypedDict
+from typing import Any
 
 import numpy as np
 import torch
@@ -29,41 +29,7 @@ DIGITS = 6  # of a probability
 COLUMNS = {"form": FORM, "lemma": LEMMA, "upos": UPOS, "xpos": XPOS, "feats": FEATS}  # of a word
 
 
-class Step(TypedDict):
-    """A state and the action taken in it."""
-
-    stack: list[int]  # the top is last
-    buffer: list[int]  # the front is first
-    deleted: list[int]  # in the order of the sentence
-    actions: list[
-        dict[str, Any]
-    ]  # action, p and labels of each legal one; labels, if it adds an arc: the most probable
-    action: str
-    p: float
-    arc: dict[str, int] | None  # head (0 is ROOT) and dependent, if the action adds an arc
-    label: str | None
-    label_p: float | None
-    encoded: bool  # whether the encoder was run for this decision
-    attention: dict[str, Any] | None  # along the arcs; None if the encoder was not run or takes no graph
-
-
-class Trace(TypedDict):
-    """A sentence, its tree and the steps that built it."""
-
-    sent_id: str | None
-    text: str
-    words: list[dict[str, Any]]  # id and the columns of CoNLL-U up to FEATS
-    heads: list[int]
-    deprels: list[str]
-    given: list[int]  # words with a given head
-    steps: list[Step]
-    n_encoded: int  # how often the encoder was run
-    graph: bool  # whether the arcs are an input of the encoder
-    labels: list[str]  # all that the parser knows
-    conllu: str
-
-
-def trace(parser: Parser, sentence: Sentence, *, tags: bool = True, reencode: Reencode | None = None) -> Trace:
+def trace(parser: Parser, sentence: Sentence, *, tags: bool = True, reencode: Reencode | None = None) -> dict[str, Any]:
     """Parse a sentence, keep the heads and labels that it has, and return the steps.
 
     tags: whether the parser sees the sentence's tags. reencode: as in `ParseOptions`.
@@ -78,14 +44,16 @@ def trace(parser: Parser, sentence: Sentence, *, tags: bool = True, reencode: Re
     return {
         "sent_id": tree.sent_id,
         "text": tree.text,
-        "words": [_word(number, row) for number, row in enumerate(tree.rows, 1)],
+        "words": [_word(number, row) for number, row in enumerate(tree.rows, 1)],  # the columns of CoNLL-U up to FEATS
         "heads": tree.tree,
         "deprels": tree.deprels,
-        "given": [number for number, head in enumerate(sentence.heads, 1) if head is not None],
+        "given": [
+            number for number, head in enumerate(sentence.heads, 1) if head is not None
+        ],  # words with a given head
         "steps": recorder.steps,
-        "n_encoded": work.n_encoded,
-        "graph": parser.config.model.graph_input,
-        "labels": parser.vocabulary.labels,
+        "n_encoded": work.n_encoded,  # how often the encoder was run
+        "graph": parser.config.model.graph_input,  # whether the arcs are an input of the encoder
+        "labels": parser.vocabulary.labels,  # all that the parser knows
         "conllu": tree.to_conllu(),
     }
 
@@ -101,7 +69,7 @@ class _Recorder:
         """layers: a list to which the encoder appends the attention of each layer when it runs."""
         self.model, self.labels, self.layers = parser.model, parser.vocabulary.labels, layers
         self.attention = _ArcAttention(parser.model, features)
-        self.steps: list[Step] = []
+        self.steps: list[dict[str, Any]] = []
 
     def record(self, states: States, scored: Scored, decided: Decisions) -> None:
         """Record a state and the action that is about to be taken in it."""
@@ -114,17 +82,17 @@ class _Recorder:
             attention = self.attention.describe(self.layers, states, self._new_dependents())
         self.steps.append(
             {
-                "stack": states.stack[0, : states.stack_size[0]].tolist(),
-                "buffer": states.buffer[0, : states.buffer_size[0]][::-1].tolist(),
+                "stack": states.stack[0, : states.stack_size[0]].tolist(),  # the top is last
+                "buffer": states.buffer[0, : states.buffer_size[0]][::-1].tolist(),  # the front is first
                 "deleted": (states.heads[0] != NO_NODE).nonzero()[0].tolist(),
                 "actions": [self._choice(other, scored, decided) for other in legal],
                 "action": action.title,
                 "p": _rounded(decided.action_p[0, action]),
-                "arc": {"head": arc[0], "dependent": arc[1]} if arc else None,
+                "arc": {"head": arc[0], "dependent": arc[1]} if arc else None,  # that the action adds; 0 is ROOT
                 "label": self.labels[decided.labels[0]] if arc else None,
                 "label_p": _rounded(decided.label_p[0]) if arc else None,
-                "encoded": bool(decided.is_fresh[0]),
-                "attention": attention,
+                "encoded": bool(decided.is_fresh[0]),  # whether the encoder was run for this decision
+                "attention": attention,  # None if the encoder was not run or takes no graph
             }
         )
         self.layers.clear()
