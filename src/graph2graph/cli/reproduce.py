@@ -113,7 +113,7 @@ def _run(runs: list[PlannedRun], plans: Plans, paths: Paths, workers: int) -> li
             wanted.append(run)
         elif status.kind != "done":
             note(f"{run.name}: {status}")
-    failed = run_all(wanted, paths, plans.table.scorers, workers=workers, note=note, done=write)
+    failed = run_all(wanted, paths, workers=workers, note=note, done=write)
     write()
     return failed
 

@@ -12,6 +12,7 @@ from typing import Any
 from graph2graph.config import Config
 from graph2graph.errors import DataError
 from graph2graph.reproduce.rows import Change, PaperTable, Profile, ProfileName, Settings, TableRow, merged, read_table
+from graph2graph.scoring import Punct
 from graph2graph.variants import VARIANTS
 
 
@@ -29,6 +30,7 @@ class PlannedRun:
     encoder: str | None
     minutes: float | None
     settings: Settings = field(hash=False)
+    scorers: list[Punct] = field(hash=False)
     gpu: bool = False
     dev_sentences: int = 0
 
@@ -118,6 +120,7 @@ class Plans:
             encoder=encoder,
             minutes=minutes or None,  # 0: no limit
             settings=merged(*shared, row.settings, change.settings, {"train": {"seed": seed}}),
+            scorers=self.table.scorers,
             gpu=profile.gpu,
             dev_sentences=profile.dev_sentences,
         )

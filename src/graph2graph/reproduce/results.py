@@ -15,7 +15,6 @@ from graph2graph.errors import DataError
 from graph2graph.files import read_json
 from graph2graph.reproduce.paths import Paths
 from graph2graph.reproduce.plans import PlannedRun, Plans
-from graph2graph.scoring import Punct
 from graph2graph.treebank import conllu
 
 SPLITS = ("dev", "test")
@@ -48,16 +47,14 @@ def read_start(directory: Path) -> RunStart | None:
         raise DataError(f"{path}: not a file of g2g reproduce; remove the directory to run it anew") from error
 
 
-def collect(
-    run: PlannedRun, start: RunStart, paths: Paths, scorers: list[Punct], parse_seconds: Mapping[str, float]
-) -> dict[str, Any]:
+def collect(run: PlannedRun, start: RunStart, paths: Paths, parse_seconds: Mapping[str, float]) -> dict[str, Any]:
     """The result of a run that is trained and has parsed both splits."""
     import torch
 
     directory = paths.run(run)
     state = read_json(directory / "run.json")
     made = {key: state.get(key) for key in ("seconds", "epochs", "steps", "best_step", "pieces", "loss_shares")}
-    scores, right_words = _scores(run, paths, scorers)
+    scores, right_words = _scores(run, paths)
     return {
         **run.names,
         **scores,
@@ -76,9 +73,10 @@ def collect(
     }
 
 
-def _scores(run: PlannedRun, paths: Paths, scorers: list[Punct]) -> tuple[dict[str, Any], dict[str, str]]:
+def _scores(run: PlannedRun, paths: Paths) -> tuple[dict[str, Any], dict[str, str]]:
     """The scores of both splits by all scorers, and the number of words with the right head and label in each sentence."""
-    files, by_scorer, right = paths.files(run), {punct: dict[str, Any]() for punct in scorers}, {}
+    files, scorers, right = paths.files(run), run.scorers, {}
+    by_scorer = {punct: dict[str, Any]() for punct in scorers}
     for split in SPLITS:
         gold, parsed = list(conllu.read(files[split])), list(conllu.read(paths.run(run) / f"{split}.conllu"))
         for punct in scorers:

@@ -21,7 +21,6 @@ from graph2graph.reproduce.paths import Paths
 from graph2graph.reproduce.plans import PlannedRun
 from graph2graph.reproduce.results import SPLITS, RunStart, collect, read_start
 from graph2graph.reproduce.trainings import train, training
-from graph2graph.scoring import Punct
 from graph2graph.training.request import Request
 from graph2graph.treebank import conllu
 
@@ -32,13 +31,7 @@ Note = Callable[[str], None]
 
 
 def run_all(
-    runs: Sequence[PlannedRun],
-    paths: Paths,
-    scorers: list[Punct],
-    *,
-    workers: int,
-    note: Note,
-    done: Callable[[], None],
+    runs: Sequence[PlannedRun], paths: Paths, *, workers: int, note: Note, done: Callable[[], None]
 ) -> list[str]:
     """Do the runs, `workers` at a time, and call `done` after each; return the failures with their reasons."""
     failed: list[str] = []
@@ -50,7 +43,7 @@ def run_all(
     def jobs() -> Iterator[Job[dict[str, Any]]]:
         for run in runs:
             try:
-                yield _job(run, paths, scorers, workers, note)
+                yield _job(run, paths, workers, note)
             except (DataError, OSError) as error:
                 fail(run.name, str(error))
 
@@ -64,14 +57,14 @@ def run_all(
     return failed
 
 
-def _job(run: PlannedRun, paths: Paths, scorers: list[Punct], workers: int, note: Note) -> Job[dict[str, Any]]:
+def _job(run: PlannedRun, paths: Paths, workers: int, note: Note) -> Job[dict[str, Any]]:
     """The job that starts or resumes a run."""
     paths.prepare(run)
     start, directory = _start(run, paths, workers), paths.run(run)
     note(f"{run.name}: {run.title}, seed {run.seed}")
     if is_locked(directory / "lock"):
         note(f"{run.name}: waiting for another process that is working on it")
-    return Job(run.name, finish, (run, start, paths, scorers), threads=start.threads, log=directory / "log.txt")
+    return Job(run.name, finish, (run, start, paths), threads=start.threads, log=directory / "log.txt")
 
 
 def _start(run: PlannedRun, paths: Paths, workers: int) -> RunStart:
@@ -99,7 +92,7 @@ def _training(run: PlannedRun, paths: Paths, time_limit: float | None) -> Reques
     return training(paths, train_file, dev, output, run.variant, run.settings, **options)
 
 
-def finish(run: PlannedRun, start: RunStart, paths: Paths, scorers: list[Punct]) -> dict[str, Any]:
+def finish(run: PlannedRun, start: RunStart, paths: Paths) -> dict[str, Any]:
     """Train, parse and score, skipping what is done; write the result and return it."""
     target = paths.result(run.table, run.profile, run.name)
     with locked(paths.run(run) / "lock"):
@@ -109,7 +102,7 @@ def finish(run: PlannedRun, start: RunStart, paths: Paths, scorers: list[Punct])
         request = _training(run, paths, start.time_limit)
         train(replace(request, command=start.command), paths.root)
         seconds = {split: _parse(split, run, paths) for split in SPLITS}
-        result = collect(run, start, paths, scorers, seconds)
+        result = collect(run, start, paths, seconds)
         write_json(target, result, indent=1)
     return result
 

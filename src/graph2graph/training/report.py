@@ -5,6 +5,7 @@ import json
 import os
 import warnings
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -92,11 +93,7 @@ class MetricsLog:
 
     def draw(self, path: Path) -> None:
         """Draw the learning curve: training loss, and UAS and LAS on the development set."""
-        try:
-            import matplotlib as mpl
-
-            mpl.use("Agg")
-        except ImportError:
+        if find_spec("matplotlib") is None:
             return
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -105,11 +102,12 @@ class MetricsLog:
 
 def _curve(lines: list[dict[str, Any]]) -> bytes:
     """The learning curve as PNG."""
-    from matplotlib import pyplot
+    from matplotlib.figure import Figure
 
     losses = [(line["step"], line["loss"]) for line in lines if "loss" in line]
     scores = [(line["step"], line["uas"], line["las"]) for line in lines if "las" in line and not line.get("final")]
-    figure, left = pyplot.subplots(figsize=(7, 4), layout="constrained")
+    figure = Figure(figsize=(7, 4), layout="constrained")
+    left = figure.subplots()
     left.set_xlabel("step")
     left.set_ylabel("mean loss of a decision")
     if losses:
@@ -123,5 +121,4 @@ def _curve(lines: list[dict[str, Any]]) -> bytes:
         right.legend(loc="center right")
     image = io.BytesIO()
     figure.savefig(image, dpi=120, format="png")
-    pyplot.close(figure)
     return image.getvalue()
