@@ -58,7 +58,5 @@ def analyze(
 def _name_and_path(system: str) -> tuple[str, Path]:
     """The two parts of NAME=FILE; a file without a name is called after itself."""
     name, equals, file = system.partition("=")
-    if equals:
-        return name, Path(file)
-    path = Path(system)
-    return path.name.removesuffix(".gz").removesuffix(".conllu"), path
+    path = Path(file if equals else system)
+    return name if equals else path.name.removesuffix(".gz").removesuffix(".conllu"), path

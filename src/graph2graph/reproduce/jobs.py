@@ -79,7 +79,7 @@ def _start(job: Job[Any]) -> tuple[Connection, SpawnProcess]:
     receiver, sender = SPAWN.Pipe(duplex=False)
     process = SPAWN.Process(target=_work, args=(job, sender), name=job.name)
     process.start()
-    sender.close()  # then the pipe ends when the process does
+    sender.close()  # so that the pipe closes when the process ends
     return receiver, process
 
 

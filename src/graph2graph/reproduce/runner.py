@@ -2,7 +2,7 @@
 
 A run trains a model, parses the development file, and parses the test file once, when the model is chosen. Each run has its
 own process, which holds a lock while it works and may be killed at any moment. If only the process that started it is killed,
-the run goes on; a second process that is started for it waits for the lock.
+the run goes on; a second process for the same run waits for the lock.
 """
 
 import os

@@ -46,7 +46,7 @@ class Example:
         return np.where(known, self.heads, NO_NODE), np.where(known, self.deprels, NO_NODE)
 
     def missing_arcs(self, steps: IntArray) -> IntArray:
-        """The number of arcs that the graph before each of these steps lacks at each decision, [K, T]; negative if ahead."""
+        """How many more arcs exist at each decision than before each of these steps, [K, T]; negative for earlier decisions."""
         is_arc = self.labels != NO_NODE
         n_arcs = np.cumsum(is_arc) - is_arc  # before each step
         missing: IntArray = n_arcs - n_arcs[steps][:, None]

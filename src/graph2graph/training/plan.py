@@ -48,7 +48,7 @@ class Plan:
     quick_share: float = 1.0  # time of scoring between epochs, as a share of exact decoding
 
     def finish_seconds(self, n_dev: int) -> float:
-        """The time from the last step to the end: one more scoring, then an exact one of all sentences unless that was it."""
+        """The time after the last step: one more scoring, and a full, exact one unless the first was that already."""
         n_scored = min(self.eval_sentences or n_dev, n_dev)
         share = self.quick_share * n_scored / n_dev + (n_scored < n_dev or self.quick_share < 1)
         return 1.2 * share * self.score_seconds + FINISH_SECONDS

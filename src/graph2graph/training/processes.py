@@ -1,4 +1,4 @@
-"""Training in several processes, started by torchrun; all of this does nothing in a single process."""
+"""Training in several processes, started by torchrun. In a single process these methods have no effect."""
 
 import os
 import sys
