@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from graph2graph.server import pages
+from graph2graph.server import app
 from server_tools import Run, ask
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -12,7 +12,7 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 
 def test_the_page(limited: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with limited() as url:
-        monkeypatch.setattr(pages, "PAGE", tmp_path)
+        monkeypatch.setattr(app, "PAGE", tmp_path)
         (tmp_path / "index.html").write_text("<p>é")
         (tmp_path / "page.js").write_text("1")
         (tmp_path / "secret.py").write_text("1")

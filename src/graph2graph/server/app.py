@@ -1,19 +1,24 @@
-"""The FastAPI app: all routes, and every error as one clear sentence."""
+"""The FastAPI app: all routes, the files of the page, and every error as one clear sentence."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse, Response
+from fastapi.responses import FileResponse, JSONResponse, Response
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 from starlette.exceptions import HTTPException
 
 from graph2graph import __version__
 from graph2graph.errors import DataError
-from graph2graph.server import json_api, pages, udpipe_api
+from graph2graph.server import json_api, udpipe_api
 from graph2graph.server.limits import RequestRefused
 from graph2graph.server.service import Service
+
+PAGE = Path(__file__).with_name("page")
+TYPES = {".css": "text/css", ".html": "text/html", ".js": "text/javascript"}
+HEADERS = {"Cache-Control": "no-cache", "X-Content-Type-Options": "nosniff"}
 
 
 def create_app(service: Service) -> FastAPI:
@@ -29,9 +34,10 @@ def create_app(service: Service) -> FastAPI:
         docs_url=None,  # FastAPI's own pages load scripts from the network
         redoc_url=None,
     )
-    for routes in (udpipe_api.router(service), json_api.router(service), pages.router()):
+    for routes in (udpipe_api.router(service), json_api.router(service)):
         app.include_router(routes)
     _add_status(app, service)
+    _add_page(app)
     _add_errors(app)
     return app
 
@@ -46,6 +52,28 @@ def _add_status(app: FastAPI, service: Service) -> None:
     @app.get("/metrics", tags=["State"], summary="Counters for Prometheus")
     async def counters() -> Response:
         return Response(service.metrics.text(), media_type=CONTENT_TYPE_PLAIN_0_0_4)
+
+
+def _add_page(app: FastAPI) -> None:
+    @app.get("/", include_in_schema=False)
+    async def page() -> Response:
+        return _file("index.html")
+
+    @app.get("/docs", include_in_schema=False)
+    async def docs() -> Response:
+        return _file("docs.html")
+
+    @app.get("/page/{name}", include_in_schema=False)
+    async def part(name: str) -> Response:
+        return _file(name)
+
+
+def _file(name: str) -> Response:
+    """A file of the page. Names are looked up in the directory listing, so none can lead out of the directory."""
+    path = next((path for path in PAGE.iterdir() if path.name == name), None)
+    if path is None or path.suffix not in TYPES:
+        raise RequestRefused(404, f"the page has no file {name!a}")
+    return FileResponse(path, media_type=TYPES[path.suffix], headers=HEADERS)
 
 
 def _add_errors(app: FastAPI) -> None:
