@@ -84,16 +84,14 @@ def labels_table(systems: Bins) -> Table:
     rows = []
     for label in sorted({label for table in systems.values() for label in table}):
         bins = [table.get(label, Bin()) for table in systems.values()]
-        cells = [f"{one.f:.2f}{_reduction(one.f, bins[0].f)}" for one in bins[1:]]
-        rows.append([label, f"{bins[0].f:.2f}", *cells, str(bins[0].gold)])
+        cells = [f"{bins[0].f:.2f}"]
+        for one in bins[1:]:
+            reduction = rer(one.f, bins[0].f)
+            cells.append(f"{one.f:.2f}" + ("" if reduction is None else f" ({reduction:+.1f} %)"))
+        rows.append([label, *cells, str(bins[0].gold)])
     note = f"In brackets, the relative error reduction against {first}: (F - F of {first}) / (100 - F of {first})."
     note = f"Table 3 and Appendix Table 15 of the paper. {note if others else ''}".strip()
     return Table("dependency_type", "Labelled F by dependency type", ["label", *systems, "gold arcs"], rows, note)
-
-
-def _reduction(score: float, reference: float) -> str:
-    value = rer(score, reference)
-    return "" if value is None else f" ({value:+.1f} %)"
 
 
 def confusion_table(name: str, errors: ErrorCounts) -> Table:

@@ -1,7 +1,6 @@
 """UAS, LAS and CLAS as in the official CoNLL 2018 scorer, and the share of entirely correct sentences.
 
-`score` compares files with the same words. `score_aligned` compares files that are segmented differently, by character offsets.
-Both give, in percent:
+In percent:
 
 - UAS: words with the right head. LAS: words with the right head and label.
 - CLAS: LAS over content words. Each file's own labels decide which words those are, so this is an F1.
@@ -150,7 +149,7 @@ def score_aligned(
     predicted_text = FileText.of(predicted, names[1])
     check_characters(gold_text, predicted_text)
     pairs = align(gold_text.words, predicted_text.words)
-    partners = [_UNALIGNED] * len(predicted_text.words)
+    partners = [_UNALIGNED] * len(predicted_text.words)  # the gold word of each predicted word
     for g, p in pairs:
         partners[p] = g
     tally = _Tally(punct, several_roots=sum(one.sentence.heads.count(0) > 1 for one in predicted_text.located))
@@ -187,7 +186,7 @@ class _Tally:
     def add_words(
         self, gold: Sequence[_Word], predicted: Sequence[_Word], partners: Sequence[int]
     ) -> tuple[list[bool], list[bool]]:
-        """Count words, given each one's partner; return which gold words have the right head, and which the right label too."""
+        """Count words; return which gold words have the right head, and which also the right label."""
         left_out = [_is_left_out(row, self.punct) for row, _ in gold]
         heads_right, labels_right = left_out.copy(), left_out.copy()  # words that do not count are right
         self.gold.update(_universal(row[DEPREL]) for (row, _), is_out in zip(gold, left_out) if not is_out)

@@ -129,19 +129,15 @@ class Sentence:
 
     def with_tree(self, heads: Sequence[int | None], deprels: Sequence[str]) -> "Sentence":
         """The same sentence with this tree; lines with the same head and label as before are untouched."""
-        changes = {}
-        for i, (row, head, deprel) in enumerate(zip(self.rows, heads, deprels, strict=True)):
-            head_text = "_" if head is None else str(head)
-            if head_text != row[HEAD] or deprel != row[DEPREL]:
-                changes[i] = {HEAD: head_text, DEPREL: deprel}
-        return replace(self._with_cells(changes), heads=list(heads))
+        cells = ["_" if head is None else str(head) for head in heads]
+        return replace(self._with_cells({HEAD: cells, DEPREL: deprels}), heads=list(heads))
 
     def with_probabilities(self, probabilities: Sequence[tuple[float, float]]) -> "Sentence":
         """The same sentence with the probability of each arc and of its label, as fields and in MISC."""
         rounded = [ArcProbability(round(arc, misc.DIGITS), round(label, misc.DIGITS)) for arc, label in probabilities]
         cells = zip(self.column(MISC), probabilities, strict=True)
-        changes = {i: {MISC: misc.with_probability(cell, *one)} for i, (cell, one) in enumerate(cells)}
-        return replace(self._with_cells(changes), probabilities=rounded)
+        changed = self._with_cells({MISC: [misc.with_probability(cell, *one) for cell, one in cells]})
+        return replace(changed, probabilities=rounded)
 
     def with_comments(self, comments: Mapping[str, str]) -> "Sentence":
         """The same sentence with `# key = value` lines after its comments."""
@@ -154,8 +150,7 @@ class Sentence:
 
     def with_columns(self, columns: Mapping[int, Sequence[str]]) -> "Sentence":
         """The same sentence with other values in some columns: `sentence.with_columns({LEMMA: lemmas})`."""
-        rows = zip(self.rows, *columns.values(), strict=True)
-        changed = self._with_cells({i: dict(zip(columns, cells, strict=True)) for i, (_, *cells) in enumerate(rows)})
+        changed = self._with_cells(columns)
         return changed.with_misc_parsed() if MISC in columns else changed
 
     def with_misc_parsed(self) -> "Sentence":
@@ -184,15 +179,15 @@ class Sentence:
                     start += len(forms[word])
         return spans, first_token.start if first_token else None
 
-    def _with_cells(self, changes: dict[int, dict[int, str]]) -> "Sentence":
-        lines, rows = self.lines.copy(), self.rows.copy()
-        for i, cells in changes.items():
-            row = rows[i] = rows[i].copy()
-            for index, value in cells.items():
-                row[index] = value
-            line = lines[self.row_lines[i]]
+    def _with_cells(self, columns: Mapping[int, Sequence[str]]) -> "Sentence":
+        lines, rows = self.lines.copy(), [row.copy() for row in self.rows]
+        for column, cells in columns.items():
+            for row, cell in zip(rows, cells, strict=True):
+                row[column] = cell
+        for row, index in zip(rows, self.row_lines, strict=True):
+            line = lines[index]
             mark = BYTE_ORDER_MARK if line.startswith(BYTE_ORDER_MARK) else ""
-            lines[self.row_lines[i]] = mark + "\t".join(row) + line[len(line.rstrip("\r\n")) :]
+            lines[index] = mark + "\t".join(row) + line[len(line.rstrip("\r\n")) :]
         return replace(self, lines=lines, rows=rows)
 
 
