@@ -41,8 +41,7 @@ class FileText:
     tokens: list[tuple[int, int]] = field(default_factory=list)
     token_lines: list[int] = field(default_factory=list)
     words: list[SpanWord] = field(default_factory=list)
-    sentences: list[tuple[int, int]] = field(default_factory=list)
-    sentence_words: list[slice] = field(default_factory=list)
+    sentences: dict[tuple[int, int], slice] = field(default_factory=dict)  # by their spans, their words
 
     @classmethod
     def of(cls, sentences: Iterable[Sentence], name: str, *, needs_xpos: bool = False) -> "FileText":
@@ -67,8 +66,7 @@ class FileText:
                     text.words.append(SpanWord(*span, n_words > 1, compared, number, row))
                 end += len(piece)
             text.located.append(one)
-            text.sentences.append((start, end))
-            text.sentence_words.append(slice(first_word, len(text.words)))
+            text.sentences[start, end] = slice(first_word, len(text.words))
         text.characters = "".join(pieces)
         return text
 
@@ -107,7 +105,7 @@ def _found_at(text: FileText, offset: int) -> tuple[int, str | None, str]:
     if not text.tokens:
         return 1, None, "none"
     token = bisect_right(text.tokens, offset, key=lambda span: span[0]) - 1
-    sentence = text.located[bisect_right(text.sentences, offset, key=lambda span: span[0]) - 1].sentence
+    sentence = text.located[bisect_right(list(text.sentences), offset, key=lambda span: span[0]) - 1].sentence
     characters = repr(text.characters[offset : offset + 20]) if offset < len(text.characters) else "at an end"
     return text.token_lines[token], sentence.sent_id, characters
 

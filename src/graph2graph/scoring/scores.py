@@ -19,7 +19,7 @@ A sentence without words that count is right. A share of nothing is 0, as in the
 
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Literal
@@ -39,6 +39,7 @@ conj fixed flat compound list parataxis orphan goeswith reparandum root dep
 CONTENT_DEPRELS = frozenset(_CONTENT.split())
 
 ALIGN_HINT = " (--align scores files with other words and sentence ends)"
+NAMES = ("gold", "predicted")
 _UNALIGNED = -2
 _Word = tuple[Sequence[str], int]  # the columns, and the index of the head or ROOT
 _COLUMNS = {"UPOS": UPOS, "XPOS": XPOS, "Lemmas": LEMMA}
@@ -109,11 +110,7 @@ class Scores:
 
 
 def score(
-    gold: Iterable[Sentence],
-    predicted: Iterable[Sentence],
-    *,
-    punct: Punct = "include",
-    names: tuple[str, str] = ("gold", "predicted"),
+    gold: Iterable[Sentence], predicted: Iterable[Sentence], *, punct: Punct = "include", names: tuple[str, str] = NAMES
 ) -> Scores:
     """Score sentences against gold sentences with the same words; errors call the files by `names`.
 
@@ -123,17 +120,13 @@ def score(
     for one, other in paired(gold, predicted, names=names, needs_xpos=punct == "ptb", hint=ALIGN_HINT):
         words, other_words = ([(row, head - 1) for row, head in zip(s.rows, s.tree)] for s in (one, other))
         heads_right, labels_right = tally.add_words(words, other_words, range(len(words)))
-        tally.add_sentence(all(heads_right), all(labels_right))
+        tally.sentences.append((all(heads_right), all(labels_right)))
         tally.several_roots += other.heads.count(0) > 1
     return tally.scores()
 
 
 def score_aligned(
-    gold: Iterable[Sentence],
-    predicted: Iterable[Sentence],
-    *,
-    punct: Punct = "include",
-    names: tuple[str, str] = ("gold", "predicted"),
+    gold: Iterable[Sentence], predicted: Iterable[Sentence], *, punct: Punct = "include", names: tuple[str, str] = NAMES
 ) -> Scores:
     """Score sentences whose tokens, words or sentence ends differ from the gold ones, by character offsets.
 
@@ -155,10 +148,10 @@ def score_aligned(
     tally = _Tally(punct, several_roots=sum(one.sentence.heads.count(0) > 1 for one in predicted_text.located))
     words, other_words = ([(word.row, word.head) for word in text.words] for text in (gold_text, predicted_text))
     heads_right, labels_right = tally.add_words(words, other_words, partners)
-    words_of = dict(zip(predicted_text.sentences, predicted_text.sentence_words, strict=True))
-    for span, inside in zip(gold_text.sentences, gold_text.sentence_words, strict=True):
-        is_same = span in words_of and partners[words_of[span]] == list(range(inside.start, inside.stop))
-        tally.add_sentence(is_same and all(heads_right[inside]), is_same and all(labels_right[inside]))
+    for span, inside in gold_text.sentences.items():
+        other = predicted_text.sentences.get(span)
+        is_same = other is not None and partners[other] == list(range(inside.start, inside.stop))
+        tally.sentences.append((is_same and all(heads_right[inside]), is_same and all(labels_right[inside])))
     cells = [(words[g][0], other_words[p][0]) for g, p in pairs]
     n_right = {name: sum(_agree(row, other, column) for row, other in cells) for name, column in _COLUMNS.items()}
     return tally.scores(
@@ -178,9 +171,7 @@ class _Tally:
     predicted: Counter[str] = field(default_factory=Counter)
     right: Counter[str] = field(default_factory=Counter)  # head and label
     n_right_heads: int = 0
-    sentences: int = 0
-    sentence_heads: int = 0
-    sentence_labels: int = 0
+    sentences: list[tuple[bool, bool]] = field(default_factory=list)  # whether all heads and all labels are right
     several_roots: int = 0
 
     def add_words(
@@ -204,21 +195,18 @@ class _Tally:
                 self.right[_universal(expected)] += right
         return heads_right, labels_right
 
-    def add_sentence(self, heads_right: bool, labels_right: bool) -> None:
-        self.sentences += 1
-        self.sentence_heads += heads_right
-        self.sentence_labels += labels_right
-
     def scores(self, **metrics: Agreement) -> Scores:
         counts = (self.right, self.gold, self.predicted)
         metrics["UAS"] = Agreement(self.n_right_heads, self.gold.total(), self.predicted.total())
         metrics["LAS"] = Agreement(*(count.total() for count in counts))
         metrics["CLAS"] = Agreement(*(sum(count[deprel] for deprel in CONTENT_DEPRELS) for count in counts))
-        ucm, lcm = (_percent(right, self.sentences) for right in (self.sentence_heads, self.sentence_labels))
-        return Scores(metrics, ucm, lcm, self.gold.total(), self.sentences, self.several_roots)
+        n_sentences = len(self.sentences)
+        ucm = _percent(sum(heads_right for heads_right, _ in self.sentences), n_sentences)
+        lcm = _percent(sum(labels_right for _, labels_right in self.sentences), n_sentences)
+        return Scores(metrics, ucm, lcm, self.gold.total(), n_sentences, self.several_roots)
 
 
-def _span_agreement(gold: list[tuple[int, int]], predicted: list[tuple[int, int]]) -> Agreement:
+def _span_agreement(gold: Collection[tuple[int, int]], predicted: Collection[tuple[int, int]]) -> Agreement:
     return Agreement(len(set(gold) & set(predicted)), len(gold), len(predicted))
 
 
