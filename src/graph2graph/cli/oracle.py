@@ -1,8 +1,8 @@
 """`g2g oracle`: turn trees into transitions and back, and count them."""
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, fields
 from pathlib import Path
+from typing import Any
 
 import typer
 from rich.table import Column, Table
@@ -17,18 +17,7 @@ from graph2graph.treebank import conllu
 from graph2graph.treebank.checking import located
 from graph2graph.treebank.sentence import Sentence
 
-
-@dataclass
-class Counts:
-    """What the oracle counted in one file."""
-
-    file: str
-    sentences: int = 0
-    words: int = 0
-    nonprojective: int = 0
-    swaps: int = 0
-    transitions: int = 0
-    rebuilt: int = 0
+COUNTS = ("sentences", "words", "nonprojective", "swaps", "transitions", "rebuilt")
 
 
 def oracle(
@@ -48,16 +37,16 @@ def oracle(
             for sentence in _trees(file):
                 _play(sentence, swap)
         return
-    counts = [_count(file, swap) for file in files]
+    counts: list[dict[str, Any]] = [{"file": str(file)} | _count(file, swap) for file in files]
     if as_json:
-        print_json([asdict(count) for count in counts])
+        print_json(counts)
     else:
-        table = Table("file", *(Column(one.name, justify="right") for one in fields(Counts)[1:]))
+        table = Table("file", *(Column(name, justify="right") for name in COUNTS))
         for count in counts:
-            file, *numbers = asdict(count).values()
+            file, *numbers = count.values()
             table.add_row(Text(file), *(f"{number:,}" for number in numbers))
         print_table(table, width=200)
-    if any(count.rebuilt != count.sentences for count in counts):
+    if any(count["rebuilt"] != count["sentences"] for count in counts):
         raise DataError("not every tree was rebuilt")
 
 
@@ -68,17 +57,17 @@ def _trees(file: Path) -> Iterator[Sentence]:
         yield one.sentence
 
 
-def _count(file: Path, swap: static_oracle.Swap) -> Counts:
-    counts = Counts(str(file))
+def _count(file: Path, swap: static_oracle.Swap) -> dict[str, int]:
+    counts = dict.fromkeys(COUNTS, 0)
     for sentence in _trees(file):
         heads = sentence.tree
         actions = static_oracle.transitions(heads, swap=swap)
-        counts.sentences += 1
-        counts.words += len(heads)
-        counts.nonprojective += Action.SWAP in actions  # only these trees need a swap
-        counts.swaps += actions.count(Action.SWAP)
-        counts.transitions += len(actions)
-        counts.rebuilt += static_oracle.rebuild(len(heads), actions) == heads
+        counts["sentences"] += 1
+        counts["words"] += len(heads)
+        counts["nonprojective"] += Action.SWAP in actions  # only these trees need a swap
+        counts["swaps"] += actions.count(Action.SWAP)
+        counts["transitions"] += len(actions)
+        counts["rebuilt"] += static_oracle.rebuild(len(heads), actions) == heads
     return counts
 
 

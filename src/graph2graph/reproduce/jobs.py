@@ -33,15 +33,8 @@ class Job(Generic[Result]):
     log: Path | None = None  # where its output is appended; default: where ours goes
 
 
-@dataclass(frozen=True)
-class Failure:
-    """Why a job has no result."""
-
-    message: str
-
-
-def run_jobs(jobs: Iterable[Job[Result]], workers: int) -> Iterator[tuple[Job[Result], Result | Failure]]:
-    """Run jobs, at most `workers` at a time, and yield the result of each as it ends.
+def run_jobs(jobs: Iterable[Job[Result]], workers: int) -> Iterator[tuple[Job[Result], Result | DataError]]:
+    """Run jobs, at most `workers` at a time, and yield the result or error of each as it ends.
 
     A job is taken from `jobs` when there is a worker for it.
     """
@@ -67,8 +60,8 @@ def results_of(jobs: Iterable[Job[Result]], workers: int) -> Iterator[tuple[Job[
     """Run jobs that should not fail, like `run_jobs`; an error at the end names those that did."""
     failed = []
     for job, result in run_jobs(jobs, workers):
-        if isinstance(result, Failure):
-            failed.append(f"{job.name}: {result.message}")
+        if isinstance(result, DataError):
+            failed.append(f"{job.name}: {result}")
         else:
             yield job, result
     if failed:
@@ -90,7 +83,7 @@ def _result(receiver: Connection, process: SpawnProcess) -> Any:
         except EOFError:
             result = None
     process.join()
-    return Failure(f"its process ended with code {process.exitcode}") if result is None else result[0]
+    return DataError(f"its process ended with code {process.exitcode}") if result is None else result[0]
 
 
 def _work(job: Job[Any], sender: Connection) -> None:
@@ -107,10 +100,10 @@ def _work(job: Job[Any], sender: Connection) -> None:
         result: Any = job.work(*job.arguments)
     except DataError as error:
         print(f"g2g: {error}", file=sys.stderr)
-        result = Failure(str(error))
+        result = DataError(str(error))
     except Exception as error:
         traceback.print_exc()
-        result = Failure(f"{type(error).__name__}: {error}")
+        result = DataError(f"{type(error).__name__}: {error}")
     except KeyboardInterrupt:
         sys.exit(130)
     with suppress(BrokenPipeError):  # the process that started this one may be gone

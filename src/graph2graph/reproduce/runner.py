@@ -16,7 +16,7 @@ from typing import Any
 
 from graph2graph.errors import DataError
 from graph2graph.files import read_json, write_json
-from graph2graph.reproduce.jobs import Failure, Job, run_jobs
+from graph2graph.reproduce.jobs import Job, run_jobs
 from graph2graph.reproduce.paths import Paths
 from graph2graph.reproduce.plans import PlannedRun
 from graph2graph.reproduce.results import SPLITS, RunStart, collect, read_start
@@ -48,8 +48,8 @@ def run_all(
                 fail(run.name, str(error))
 
     for job, result in run_jobs(jobs(), workers):
-        if isinstance(result, Failure):
-            fail(job.name, f"{result.message} (all of it in {job.log})")
+        if isinstance(result, DataError):
+            fail(job.name, f"{result} (all of it in {job.log})")
             continue
         scores = (f"{split} UAS {result[split]['uas']:.2f} LAS {result[split]['las']:.2f}" for split in SPLITS)
         note(f"{job.name}: {', '.join(scores)}, {result['seconds'] / 60:.1f} minutes")
