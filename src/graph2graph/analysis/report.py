@@ -76,10 +76,7 @@ class Report:
 
 
 def compare(gold: Sequence[Sentence], systems: Mapping[str, Sequence[Sentence]], *, examples: bool = True) -> Report:
-    """The report on these systems; the others are compared with the first.
-
-    Without examples the report quotes no sentence of the treebank.
-    """
+    """The report on these systems, with the others against the first; without examples, it quotes no sentence."""
     found = {name: count_errors(gold, trees) for name, trees in systems.items()}
     scores = {name: scoring.score(gold, trees) for name, trees in systems.items()}
     first, *others = systems

@@ -221,13 +221,7 @@ class TextOptions:
         )
 
 
-def train(
-    train: Source,
-    dev: Source | None,
-    target: Source,
-    *,
-    options: TextOptions | None = None,
-) -> None:
+def train(train: Source, dev: Source | None, target: Source, *, options: TextOptions | None = None) -> None:
     """Learn a text model from the words, tags and spaces of a treebank, stopping early on dev; trees are not looked at.
 
     Tokeniser and tagger are learnt at the same time, by a process each. UDPipe reports each epoch on standard error. The file

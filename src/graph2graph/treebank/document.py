@@ -181,8 +181,7 @@ class ParsedSentence(Sentence):
         """The tree as a stand-alone SVG picture."""
         return drawing.svg(self)
 
-    def _repr_svg_(self) -> str:
-        return self.render()
+    _repr_svg_ = render  # what a notebook shows
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -232,8 +231,7 @@ class Document:
         """The trees as one stand-alone SVG picture, one below the other."""
         return drawing.svg(*self.sentences)
 
-    def _repr_svg_(self) -> str:
-        return self.render()
+    _repr_svg_ = render  # what a notebook shows
 
     def _repr_html_(self) -> str:
         pictures = (sentence.render().removeprefix(drawing.PROLOGUE) for sentence in self.sentences)
