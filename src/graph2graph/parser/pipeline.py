@@ -1,8 +1,8 @@
 """From text or sentences to trees, for Python, the command line, the server and spaCy.
 
 A pipeline decides where tags come from, prepares the sentences, parses them, and adds the trees to the sentences as they were
-given. A call, `pipe`, `parse` and `nbest` do all of that. The command line and the server, which parse sentences of several
-inputs together, call each step: `plan`, then `prepare` or `prepare_text`, then `parse_prepared`.
+given. A call, `pipe`, `parse` and `nbest` do all of that. The command line, which parses several inputs together, calls each
+step: `plan`, then `prepare` or `prepare_text`, then `parse_prepared`. So does the server, which has its own batches.
 """
 
 from collections.abc import Iterable, Iterator
@@ -111,10 +111,7 @@ class Pipeline:
     def parse(
         self, sentences: Iterable[Sentence], options: ParseOptions | None = None, *, workers: int = 1, **changes: Any
     ) -> Iterator[Sentence]:
-        """Yield the same sentences with their trees, in order: only HEAD and DEPREL change.
-
-        With `probabilities`, MISC changes too. Several workers are processes with one thread each.
-        """
+        """Yield the same sentences with their trees, in order; `workers` is the number of processes, of one thread each."""
         plan = self.plan(options, has_tags=True, **changes)
         return self.parse_prepared(self.prepare(sentences, plan), plan.options, workers=workers)
 
