@@ -41,16 +41,27 @@ def test_settings_that_were_cut_are_dropped() -> None:
 
 
 def test_this_format_does_not_know_settings_that_were_cut(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(migration.CUT, 2, ("train.colour",))
+    monkeypatch.setitem(migration.CHANGES, 2, {"train.colour": None})
     assert migrated({"train": {"colour": "red", "seed": 1}}, "x") == {"train": {"seed": 1}}
     assert migrated({"format": 2, "train": {"colour": "red"}}, "x") == {"train": {"colour": "red"}}
     with pytest.raises(DataError, match=r"^config\.json: train\.colour: unknown key$"):
         parse_config({"format": 2, "train": {"colour": "red"}}, "config.json")
 
 
+def test_a_renamed_setting_keeps_its_value(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(migration.CHANGES, 2, {"train.speed": "train.learning_rate", "hue": "model.encoder.hue"})
+    assert migrated({"train": {"speed": 0.1}, "hue": 3}, "x") == {
+        "train": {"learning_rate": 0.1},
+        "model": {"encoder": {"hue": 3}},
+    }
+    assert migrated({"train": {"seed": 1}}, "x")["train"] == {"seed": 1}
+    assert migrated({"format": 2, "train": {"speed": 0.1}}, "x") == {"train": {"speed": 0.1}}
+
+
 def test_settings_can_be_cut_one_format_after_another(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(migration, "FORMAT", 4)
-    monkeypatch.setattr(migration, "CUT", migration.CUT | {3: ("model.encoder.hue",), 4: ("data",)})
+    changes = {3: {"model.encoder.hue": None}, 4: {"data": None}}
+    monkeypatch.setattr(migration, "CHANGES", migration.CHANGES | changes)
     old = {"model": {"encoder": {"hue": "red", "layers": 2}}, "data": {"tags": "xpos"}}
     assert migrated(old, "x") == {"model": {"encoder": {"layers": 2}}}
     assert migrated(old | {"format": 4}, "x") == old
@@ -77,4 +88,4 @@ def test_a_format_is_a_number(number: object) -> None:
 
 
 def test_each_format_has_its_changes() -> None:
-    assert sorted(migration.CUT) == list(range(2, FORMAT + 1))
+    assert sorted(migration.CHANGES) == list(range(2, FORMAT + 1))

@@ -1,7 +1,7 @@
 """The format of a model's settings, and how settings that older releases wrote are migrated.
 
-When a release cuts or adds a setting, `FORMAT` goes up and `CUT` says which settings are gone. The config.json of a model and
-the run.json of a training run hold the same settings; both are migrated here.
+When a release cuts, renames or adds a setting, `FORMAT` goes up and `CHANGES` says what became of the old names. The config.json
+of a model and the run.json of a training run hold the same settings; both are migrated here.
 """
 
 import json
@@ -13,7 +13,9 @@ from graph2graph.config import Config
 from graph2graph.errors import DataError
 
 FORMAT = 2
-CUT = {2: ("model.encoder.relation_std", "train.explore")}  # by each format, named as in `--set`
+CHANGES: dict[int, dict[str, str | None]] = {  # of each format, by the old name as in `--set`
+    2: {"model.encoder.relation_std": None, "train.explore": None}
+}
 
 
 def dump_config(config: Config) -> dict[str, Any]:
@@ -33,17 +35,24 @@ def migrated(values: Any, source: str) -> Any:
         return values  # Config.parse rejects it
     settings = {key: deepcopy(value) for key, value in values.items() if key not in ("format", "release")}
     for number in range(_format_of(values, source) + 1, FORMAT + 1):
-        for name in CUT[number]:
-            _cut(settings, *name.split("."))
+        for old, new in CHANGES[number].items():
+            _rename(settings, old, new)
     return settings
 
 
-def _cut(group: Any, *path: str) -> None:
-    """Remove the setting at this path, if it is there."""
-    for name in path[:-1]:
-        group = group.get(name) if isinstance(group, dict) else None
-    if isinstance(group, dict):
-        group.pop(path[-1], None)
+def _rename(settings: dict[str, Any], old: str, new: str | None) -> None:
+    """Move a setting to its new name, or remove it, if it is there."""
+    *path, name = old.split(".")
+    group: Any = settings
+    for part in path:
+        group = group.get(part) if isinstance(group, dict) else None
+    if isinstance(group, dict) and name in group:
+        value = group.pop(name)
+        if new is not None:
+            *path, name = new.split(".")
+            for part in path:
+                settings = settings.setdefault(part, {})
+            settings[name] = value
 
 
 def _format_of(values: dict[str, Any], source: str) -> int:
