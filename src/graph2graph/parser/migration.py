@@ -1,7 +1,7 @@
 """The format of a model's settings, and how settings that older releases wrote are migrated.
 
-When a release cuts, renames or adds a setting, `FORMAT` goes up and `CHANGES` says what became of the old names. The config.json
-of a model and the run.json of a training run hold the same settings; both are migrated here.
+When a release cuts, renames or adds a setting, `FORMAT` goes up and `CHANGES` says what became of the old names. A model's
+config.json and a training's run.json hold the same settings; both are migrated here.
 """
 
 import json
