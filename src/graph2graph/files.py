@@ -102,8 +102,12 @@ def writing(path: FilePath, *, keep_partial: bool = False) -> Iterator[IO[bytes]
     with errors_naming(name):
         is_special = target.exists() and not target.is_file()
         opened = target.open("wb") if is_special else _replacing(target, keep_partial=keep_partial)
-        with opened as stream, _compressed(stream, name) as content:
-            yield content
+        with opened as stream:
+            content: AbstractContextManager[Any] = nullcontext(stream)
+            if name.suffix == ".gz":  # without a time stamp, so that equal contents give equal files
+                content = gzip.GzipFile(filename="", mode="wb", fileobj=stream, mtime=0)
+            with content as given:
+                yield given
 
 
 @contextmanager
@@ -124,13 +128,6 @@ def _replacing(target: Path, *, keep_partial: bool) -> Iterator[IO[bytes]]:
         with suppress(OSError):
             os.unlink(temporary)
         raise
-
-
-def _compressed(stream: IO[bytes], name: Path) -> AbstractContextManager[Any]:
-    """The stream itself, or a gzip stream into it; without a time stamp, so that equal contents give equal files."""
-    if name.suffix != ".gz":
-        return nullcontext(stream)
-    return gzip.GzipFile(filename="", mode="wb", fileobj=stream, mtime=0)
 
 
 def _mode(target: Path) -> int:

@@ -26,18 +26,13 @@ def download(
 
     Example: g2g download owner/name && g2g parse --model owner/name --text "The dog barks."
     """
-    _silence_hub_library()
+    if find_spec("huggingface_hub"):  # its warnings would repeat our message
+        library = import_module("huggingface_hub.utils")
+        library.logging.set_verbosity_error()
+        if not sys.stderr.isatty():
+            library.disable_progress_bars()
     is_here = name in catalogue.shipped() or name in catalogue.downloaded()
     directory = catalogue.download(name, offline=offline, force=force)
     if is_here and not force:
         report(f"{name} is here already; --force downloads it again")
     typer.echo(directory)
-
-
-def _silence_hub_library() -> None:
-    """Turn off the library's warnings, which would repeat our message, and its progress bars if this is not a terminal."""
-    if find_spec("huggingface_hub"):
-        library = import_module("huggingface_hub.utils")
-        library.logging.set_verbosity_error()
-        if not sys.stderr.isatty():
-            library.disable_progress_bars()

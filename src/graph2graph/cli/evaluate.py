@@ -62,14 +62,12 @@ def _as_json(scores: scoring.Scores) -> dict[str, float]:
 def _table(scores: scoring.Scores) -> Table:
     """All scores in one row; for aligned files, one row of precision, recall and F1 for each."""
     caption = f"{scores.words:,} words, {scores.sentences:,} sentences"
-    values, is_aligned = scores.as_dict(), "Words" in scores.metrics
-    names = ("precision", "recall", "F1") if is_aligned else map(str.upper, values)
-    columns = [Column(name, justify="right") for name in names]
-    if not is_aligned:
-        table = Table(*columns, caption=caption)
+    if "Words" not in scores.metrics:
+        values = scores.as_dict()
+        table = Table(*(Column(name.upper(), justify="right") for name in values), caption=caption)
         table.add_row(*(f"{value:.2f}" for value in values.values()))
         return table
-    table = Table("metric", *columns, caption=caption)
+    table = Table("metric", *(Column(name, justify="right") for name in ("precision", "recall", "F1")), caption=caption)
     for name, metric in scores.metrics.items():
         table.add_row(name, *(f"{value:.2f}" for value in (metric.precision, metric.recall, metric.f1)))
     table.add_section()

@@ -56,8 +56,7 @@ def train(request: Request, root: Path) -> dict[str, Any]:
     os.chdir(root)
     say(request.command)
     run(request, Processes(), RunReport(say))
-    found: dict[str, Any] = read_json(request.output / "run.json")
-    return found
+    return dict(read_json(request.output / "run.json"))
 
 
 def flat(settings: Mapping[str, Any], prefix: str = "") -> Settings:

@@ -17,6 +17,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import groupby
 from multiprocessing.connection import wait
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -90,13 +91,9 @@ class TextModel:
                 found.addWord(_UNFIT.sub("\ufffd", form))
             self._tag(found)
             words = list(found.words)[1:]  # the first is the root
+            columns = {LEMMA: "lemma", UPOS: "upostag", XPOS: "xpostag", FEATS: "feats"}
             yield sentence.with_columns(
-                {
-                    LEMMA: [word.lemma or "_" for word in words],
-                    UPOS: [word.upostag or "_" for word in words],
-                    XPOS: [word.xpostag or "_" for word in words],
-                    FEATS: [word.feats or "_" for word in words],
-                }
+                {column: [getattr(word, name) or "_" for word in words] for column, name in columns.items()}
             )
 
     def _tag(self, sentence: Any) -> None:
@@ -127,15 +124,9 @@ def horizontal(lines: Iterable[str]) -> Iterator[Sentence]:
 
 def vertical(lines: Iterable[str]) -> Iterator[Sentence]:
     """A word a line, sentences between blank lines."""
-    words: list[str] = []
-    for line in lines:
-        if line.strip():
-            words.append(line.strip().replace("\t", " "))
-        elif words:
-            yield Sentence.from_words(words)
-            words = []
-    if words:
-        yield Sentence.from_words(words)
+    for is_blank, block in groupby(lines, key=lambda line: not line.strip()):
+        if not is_blank:
+            yield Sentence.from_words([line.strip().replace("\t", " ") for line in block])
 
 
 def _options(presegmented: bool, ranges: bool) -> str:
@@ -146,17 +137,15 @@ def _split(tokenizer: Any, text: str | Iterable[str], name: str) -> Iterator[Any
     """The sentences that a UDPipe tokeniser finds; each is overwritten by the next."""
     tokenizer.resetDocument("")
     found, error = udpipe.Sentence(), udpipe.ProcessingError()
-    for paragraph in paragraphs(_lines(text) if isinstance(text, str) else text):
+    if isinstance(text, str):
+        stream = io.StringIO(text, newline="\n")
+        text = iter(lambda: stream.readline(LIMIT), "")
+    for paragraph in paragraphs(text):
         tokenizer.setText(_UNFIT.sub("\ufffd", paragraph))
         while tokenizer.nextSentence(found, error):
             yield found
         if error.occurred():
             raise DataError(f"{name}: {error.message}")
-
-
-def _lines(text: str) -> Iterator[str]:
-    stream = io.StringIO(text, newline="\n")
-    return iter(lambda: stream.readline(LIMIT), "")
 
 
 def paragraphs(lines: Iterable[str], *, limit: int = LIMIT) -> Iterator[str]:
@@ -185,38 +174,32 @@ def paragraphs(lines: Iterable[str], *, limit: int = LIMIT) -> Iterator[str]:
 class TextOptions:
     """How a text model is learnt.
 
-    The defaults are those of UDPipe's own models for English-EWT, but for the width of the tokeniser: that was 64, which takes
-    seven times as long.
+    The defaults and what is fixed are as in UDPipe's own models for English-EWT, but for the width of the tokeniser: that was
+    64, which takes seven times as long.
     """
 
     dimension: int = 24  # of the tokeniser's characters and its GRU: 16, 24 or 64
     segment_size: int = 200  # characters the tokeniser sees at once
     epochs: int = 100  # of the tokeniser, each of 10,000 segments
-    batch_size: int = 50
-    learning_rate: float = 0.01
-    learning_rate_final: float = 0.001
-    initialization_range: float = 0.2
-    dropout: float = 0.1
     iterations: int = 20  # of the tagger and of the lemmatiser
-    tag_suffix_rules: int = 12  # guesses for an unknown word, by its ending
-    lemma_suffix_rules: int = 6
-    enrich_dictionary: int = 6  # further guesses for a known word
 
     def tokenizer(self) -> str:
         """The tokeniser's part, as UDPipe wants it."""
         return (
-            f"dimension={self.dimension};segment_size={self.segment_size};epochs={self.epochs};batch_size={self.batch_size};"
-            f"learning_rate={self.learning_rate};learning_rate_final={self.learning_rate_final};"
-            f"initialization_range={self.initialization_range};dropout={self.dropout}"
+            f"dimension={self.dimension};segment_size={self.segment_size};epochs={self.epochs};batch_size=50;"
+            "learning_rate=0.01;learning_rate_final=0.001;initialization_range=0.2;dropout=0.1"
         )
 
     def tagger(self) -> str:
-        """The part of the two taggers: the first gives UPOS, XPOS and FEATS, the second LEMMA."""
+        """The part of the two taggers: the first gives UPOS, XPOS and FEATS, the second LEMMA.
+
+        Suffix rules guess the tags of an unknown word by its ending; the enriched dictionary has further ones of a known word.
+        """
         return (
-            f"models=2;iterations={self.iterations};guesser_enrich_dictionary={self.enrich_dictionary};"
-            f"templates_1=tagger;guesser_suffix_rules_1={self.tag_suffix_rules};guesser_prefixes_max_1=0;"
+            f"models=2;iterations={self.iterations};guesser_enrich_dictionary=6;"
+            "templates_1=tagger;guesser_suffix_rules_1=12;guesser_prefixes_max_1=0;"
             "use_lemma_1=1;use_xpostag_1=1;use_feats_1=1;provide_lemma_1=0;provide_xpostag_1=1;provide_feats_1=1;"
-            f"templates_2=lemmatizer;guesser_suffix_rules_2={self.lemma_suffix_rules};guesser_prefixes_max_2=4;"
+            "templates_2=lemmatizer;guesser_suffix_rules_2=6;guesser_prefixes_max_2=4;"
             "use_lemma_2=1;use_xpostag_2=0;use_feats_2=0;provide_lemma_2=1;provide_xpostag_2=0;provide_feats_2=0"
         )
 
@@ -248,9 +231,8 @@ def _at_once(jobs: Sequence[Callable[[], None]]) -> None:
     try:
         for process in processes:
             process.start()
-        while not any(process.exitcode for process in processes):
-            running = [process.sentinel for process in processes if process.exitcode is None]
-            if not running:
+        while running := [process.sentinel for process in processes if process.exitcode is None]:
+            if any(process.exitcode for process in processes):
                 break
             wait(running)
     finally:
