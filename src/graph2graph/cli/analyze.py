@@ -37,7 +37,10 @@ def analyze(
         raise DataError(f"{gold}: no sentences")
     parsed: dict[str, list[Sentence]] = {}
     for system in systems:
-        name, path = _name_and_path(system)
+        name, equals, file = system.partition("=")
+        path = Path(file if equals else system)
+        if not equals:
+            name = path.name.removesuffix(".gz").removesuffix(".conllu")
         if name in parsed:
             raise typer.BadParameter(f"two systems are called {name}; give them names: NAME=FILE")
         pairs = paired(expected, conllu.read(path, check="forest"), names=(str(gold), str(path)))
@@ -53,10 +56,3 @@ def analyze(
         for name, found in report.differences.items()
     }
     print_json({"scores": scores, "differences": differences})
-
-
-def _name_and_path(system: str) -> tuple[str, Path]:
-    """The two parts of NAME=FILE; a file without a name is called after itself."""
-    name, equals, file = system.partition("=")
-    path = Path(file if equals else system)
-    return name if equals else path.name.removesuffix(".gz").removesuffix(".conllu"), path

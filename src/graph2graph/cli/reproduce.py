@@ -140,8 +140,7 @@ def _show(statuses: "list[tuple[PlannedRun, Status]]", plans: Plans) -> None:
         for run, status in statuses:
             if run.row != name:
                 continue
-            epochs = f"{run.config.train.epochs} epochs"
-            budget = epochs if run.minutes is None else f"{run.minutes:g} min"
+            budget = f"{run.config.train.epochs} epochs" if run.minutes is None else f"{run.minutes:g} min"
             table.add_row(name, run.title, str(run.seed), str(status), budget, _expected([status]))
     n_done = sum(status.kind == "done" for _, status in statuses)
     rest = _expected([status for _, status in statuses if status.is_to_be_run])

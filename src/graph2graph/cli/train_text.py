@@ -39,7 +39,12 @@ def train_text(
     if dimension not in (16, 24, 64):
         raise typer.BadParameter("expected 16, 24 or 64", param_hint="--dimension")
     for file in (train_file, *([dev_file] if dev_file else [])):
-        _check(file)
+        problems = [str(problem) for problem in conllu.problems(file, check="columns")]
+        if problems:
+            more = f" (and {len(problems) - 1} more: g2g validate {file})" if len(problems) > 1 else ""
+            raise DataError(problems[0] + more)
+        if not any("SpaceAfter=No" in line for one in conllu.read(file, check="columns") for line in one.lines):
+            report(f"{file}: no SpaceAfter=No; the tokeniser can only learn to split at spaces")
     from graph2graph.text import udpipe as text
 
     target = output if output.suffix == ".udpipe" else output / text.FILE_NAME
@@ -52,13 +57,3 @@ def train_text(
         signal.signal(signal.SIGINT, interrupted)
     size, seconds = target.stat().st_size / 1e6, time.monotonic() - started
     report(f"{target}: {size:.1f} MB, trained in {seconds:,.0f} seconds")
-
-
-def _check(file: Path) -> None:
-    """Refuse a malformed file, and warn if it has nothing from which the tokeniser could learn."""
-    problems = [str(problem) for problem in conllu.problems(file, check="columns")]
-    if problems:
-        more = f" (and {len(problems) - 1} more: g2g validate {file})" if len(problems) > 1 else ""
-        raise DataError(problems[0] + more)
-    if not any("SpaceAfter=No" in line for sentence in conllu.read(file, check="columns") for line in sentence.lines):
-        report(f"{file}: no SpaceAfter=No; the tokeniser can only learn to split at spaces")

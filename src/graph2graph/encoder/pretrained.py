@@ -186,7 +186,10 @@ def _read(directory: Path) -> dict[str, Tensor]:
         return weights
     for old in sorted(directory.glob(_OLD_FILES)):
         warnings.warn(f"{old}: an old format; nothing in it was run, but safetensors is safer", stacklevel=3)
-        weights |= _read_old(old)
+        try:
+            weights |= torch.load(old, map_location="cpu", weights_only=True)
+        except Exception as error:  # torch raises many kinds for a broken file
+            raise DataError(f"{old}: cannot be read: {first_line(error)}") from error
     if not weights:
         raise DataError(f"{directory}: no weights; expected model.safetensors")
     return weights
@@ -201,10 +204,3 @@ def read_safetensors(path: Path) -> dict[str, Tensor]:
         raise DataError(f"{path}: no such file") from error
     except (SafetensorError, OSError) as error:
         raise DataError(f"{path}: broken or truncated: {error}") from error
-
-
-def _read_old(path: Path) -> dict[str, Tensor]:
-    try:
-        return dict(torch.load(path, map_location="cpu", weights_only=True))
-    except Exception as error:  # torch raises many kinds for a broken file
-        raise DataError(f"{path}: cannot be read: {first_line(error)}") from error

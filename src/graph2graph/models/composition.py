@@ -30,9 +30,7 @@ class NewDependents(NamedTuple):
     positions: IntArray  # [A] in the actions
     heads: IntArray  # [A] whose ω and l change
     dependents: IntArray  # [A] whose vectors are ω
-    labels: (
-        IntArray  # [A] the rows of the label table that are l: 0 [L-NULL], then each label to the left and to the right
-    )
+    labels: IntArray  # [A] l as a row of the label table: 0 [L-NULL], then each label to the left and to the right
 
 
 def new_dependents(actions: IntArray, labels: IntArray, focus: IntArray) -> NewDependents:

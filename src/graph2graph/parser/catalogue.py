@@ -138,9 +138,7 @@ def _call(name: str, function: Callable[..., Any], *args: Any, **kwargs: Any) ->
     except RepositoryNotFoundError as error:
         raise DataError(f"{name}: no such model on the hub, or it is private") from error
     except Exception as error:  # a network fails in many ways
-        cause = error.__cause__ or error
-        reason = first_line(cause)
-        raise DataError(f"{name}: cannot be downloaded from the hub: {reason}") from error
+        raise DataError(f"{name}: cannot be downloaded from the hub: {first_line(error.__cause__ or error)}") from error
 
 
 def _check(name: str, path: Path, file: "RepoSibling") -> None:

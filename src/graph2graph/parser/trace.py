@@ -44,22 +44,19 @@ def trace(parser: Parser, sentence: Sentence, *, tags: bool = True, reencode: Re
     return {
         "sent_id": tree.sent_id,
         "text": tree.text,
-        "words": [_word(number, row) for number, row in enumerate(tree.rows, 1)],  # the columns of CoNLL-U up to FEATS
+        "words": [
+            {"id": number} | {name: row[column] for name, column in COLUMNS.items()}
+            for number, row in enumerate(tree.rows, 1)
+        ],
         "heads": tree.tree,
         "deprels": tree.deprels,
-        "given": [
-            number for number, head in enumerate(sentence.heads, 1) if head is not None
-        ],  # words with a given head
+        "given": [word for word, head in enumerate(sentence.heads, 1) if head is not None],  # words with a given head
         "steps": recorder.steps,
         "n_encoded": work.n_encoded,  # how often the encoder was run
         "graph": parser.config.model.graph_input,  # whether the arcs are an input of the encoder
         "labels": parser.vocabulary.labels,  # all that the parser knows
         "conllu": tree.to_conllu(),
     }
-
-
-def _word(number: int, row: list[str]) -> dict[str, Any]:
-    return {"id": number} | {name: row[column] for name, column in COLUMNS.items()}
 
 
 class _Recorder:

@@ -36,8 +36,7 @@ def parse_in_workers(
     stream = iter(sentences)
     running: deque[Future[tuple[list[Sentence], list[str]]]] = deque()
     context = multiprocessing.get_context("spawn")
-    arguments = (directory, precision)
-    with ProcessPoolExecutor(n_workers, mp_context=context, initializer=_start, initargs=arguments) as pool:
+    with ProcessPoolExecutor(n_workers, context, initializer=_start, initargs=(directory, precision)) as pool:
         try:
             while True:
                 while len(running) < CHUNKS_AHEAD * n_workers and (chunk := list(islice(stream, CHUNK))):

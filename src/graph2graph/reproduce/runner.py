@@ -97,8 +97,7 @@ def finish(run: PlannedRun, start: RunStart, paths: Paths) -> dict[str, Any]:
     target = paths.result(run.table, run.profile, run.name)
     with locked(paths.run(run) / "lock"):
         if target.exists():
-            found: dict[str, Any] = read_json(target)
-            return found
+            return dict(read_json(target))
         request = _training(run, paths, start.time_limit)
         train(replace(request, command=start.command), paths.root)
         seconds = {split: _parse(split, run, paths) for split in SPLITS}

@@ -32,8 +32,7 @@ def fields(query: bytes, content_type: str, body: bytes) -> dict[str, str]:
 
 def _url_encoded(data: bytes, source: str) -> list[tuple[str, str]]:
     try:
-        given = data.decode()
-        return parse_qsl(given, keep_blank_values=True, errors="strict", max_num_fields=MAX_FIELDS)
+        return parse_qsl(data.decode(), keep_blank_values=True, errors="strict", max_num_fields=MAX_FIELDS)
     except UnicodeDecodeError as error:
         raise RequestRefused(400, f"invalid UTF-8 in {source}") from error
     except ValueError as error:

@@ -64,8 +64,8 @@ def _from_words(sentences: Sequence[Sequence[str]]) -> Iterator[Sentence]:
             raise DataError(f"words.{number}: a sentence without words")
         for index, word in enumerate(words):
             if not word.strip() or not set("\t\r\n").isdisjoint(word):
-                problem = "it is blank, or contains a tab or line end"
-                raise DataError(f"words.{number}.{index}: {word!a} is not a word: {problem}")
+                place = f"words.{number}.{index}"
+                raise DataError(f"{place}: {word!a} is not a word: it is blank, or contains a tab or line end")
             _check_unicode(word)
         yield Sentence.from_words(words)
 

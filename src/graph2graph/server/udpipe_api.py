@@ -82,9 +82,8 @@ def router(service: Service) -> APIRouter:
     @routes.get("/models", summary="The models and what they can do")
     @routes.post("/models", include_in_schema=False)
     async def models() -> JSONResponse:
-        known = service.models
-        listed = {model.name: model.components for model in known.by_name.values()}
-        return JSONResponse({"models": listed, "default_model": known.default})
+        listed = {model.name: model.components for model in service.models.by_name.values()}
+        return JSONResponse({"models": listed, "default_model": service.models.default})
 
     summary = "Process text, with UDPipe's fields"
 
@@ -124,8 +123,7 @@ def _input(given: dict[str, str]) -> tuple[InputFormat, frozenset[str]]:
 def _tokenizer_options(text: str) -> frozenset[str]:
     options = frozenset(option.strip().removesuffix("=1") for option in text.split(";")) - {""}
     if unknown := options.difference(TOKENIZER_OPTIONS):
-        expected = ", ".join(TOKENIZER_OPTIONS)
-        raise RequestRefused(400, f"tokenizer: no option {min(unknown)!a}; there are: {expected}")
+        raise RequestRefused(400, f"tokenizer: no option {min(unknown)!a}; there are: {', '.join(TOKENIZER_OPTIONS)}")
     return options
 
 

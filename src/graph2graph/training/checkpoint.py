@@ -68,8 +68,7 @@ def progress_of(directory: Path) -> dict[str, Any] | None:
     """The progress in the newest readable checkpoint, or None; tensors are not read."""
     for path in sorted(directory.glob(_PATTERN), reverse=True):
         with suppress(*_UNREADABLE), safe_open(path, framework="np") as file:
-            progress: dict[str, Any] = json.loads((file.metadata() or {})["progress"])
-            return progress
+            return dict(json.loads((file.metadata() or {})["progress"]))
     return None
 
 

@@ -50,8 +50,9 @@ class Request:
                 raise DataError(f"{self.output}: there is a model already; choose another --output")
             return False
         if not self.resume:
-            hint = "continue it with --resume, or choose another --output"
-            raise DataError(f"{self.output}: there is a run already; {hint}")
+            raise DataError(
+                f"{self.output}: there is a run already; continue it with --resume, or choose another --output"
+            )
         state: dict[str, Any] = read_json(path)
         before = state.get("asked", {})
         for key, value in asked.items():

@@ -17,7 +17,7 @@ from graph2graph.parser.vocabulary import Vocabulary
 from graph2graph.training.card import card
 from graph2graph.training.checkpoint import KEPT
 from graph2graph.training.examples import training_examples
-from graph2graph.training.loop import Outcome, Trainer
+from graph2graph.training.loop import Trainer
 from graph2graph.training.processes import Processes
 from graph2graph.training.report import RunReport
 from graph2graph.training.request import Request
@@ -90,24 +90,21 @@ def run(request: Request, processes: Processes, report: RunReport) -> None:
     outcome = Trainer(request, parser, examples, dev, processes, report).run()
     if outcome is not None:
         write_text(request.output / "README.md", card(request, parser, sentences, outcome))
-        write_json(request.output / "run.json", state | {"finished": True} | _result(outcome))
+        result = {
+            "finished": True,
+            "dev": outcome.scores.as_dict(),
+            "seconds": round(outcome.seconds, 1),
+            "steps": outcome.progress.step,
+            "best_step": outcome.progress.best_step,
+            "epochs": round(outcome.epochs, 2),
+            "pieces": outcome.progress.pieces,
+            "loss_shares": outcome.progress.loss_shares(),
+        }
+        write_json(request.output / "run.json", state | result)
         shutil.rmtree(request.output / "checkpoints", ignore_errors=True)
         scores, minutes = outcome.scores, outcome.seconds / 60
         figures = f"UAS {scores.uas:.2f}, LAS {scores.las:.2f} on {request.dev.name}"
         report.note(f"{request.output}: {figures}, {minutes:.1f} minutes")
-
-
-def _result(outcome: Outcome) -> dict[str, Any]:
-    """The figures of a finished run, for run.json."""
-    return {
-        "dev": outcome.scores.as_dict(),
-        "seconds": round(outcome.seconds, 1),
-        "steps": outcome.progress.step,
-        "best_step": outcome.progress.best_step,
-        "epochs": round(outcome.epochs, 2),
-        "pieces": outcome.progress.pieces,
-        "loss_shares": outcome.progress.loss_shares(),
-    }
 
 
 def _read(file: Path) -> list[Sentence]:
