@@ -91,9 +91,13 @@ class TextModel:
                 found.addWord(_UNFIT.sub("\ufffd", form))
             self._tag(found)
             words = list(found.words)[1:]  # the first is the root
-            columns = {LEMMA: "lemma", UPOS: "upostag", XPOS: "xpostag", FEATS: "feats"}
             yield sentence.with_columns(
-                {column: [getattr(word, name) or "_" for word in words] for column, name in columns.items()}
+                {
+                    LEMMA: [word.lemma or "_" for word in words],
+                    UPOS: [word.upostag or "_" for word in words],
+                    XPOS: [word.xpostag or "_" for word in words],
+                    FEATS: [word.feats or "_" for word in words],
+                }
             )
 
     def _tag(self, sentence: Any) -> None:
