@@ -1,8 +1,7 @@
 """Linear layers whose weights are packed for parsing on a CPU: fp32 and bf16 by oneDNN, and 8-bit integers.
 
 In all of them a row of the result is the same, bit for bit, whatever other rows are multiplied with it and by however many
-threads: the products of a row are added up in one order, in fp32 or as integers. `probe.py` checks that on each machine, and the
-tests do.
+threads: the products of a row are added up in one order, in fp32 or as integers. `probe.py` checks that on each machine.
 """
 
 from typing import NamedTuple
@@ -40,9 +39,9 @@ class PackedLinear(nn.Module):
         if len(x) == 1:  # oneDNN adds up the products of a single row in another order
             x = x.expand(2, -1)
             return self.forward(x)[:1]
-        operation = (self.packed_bias, self.post, [], self.algorithm)
-        out: Tensor = torch.ops.mkldnn._linear_pointwise(x.to(self.dtype), self.packed, *operation).to(self.out_dtype)
-        return out
+        multiply, x = torch.ops.mkldnn._linear_pointwise, x.to(self.dtype)
+        out: Tensor = multiply(x, self.packed, self.packed_bias, self.post, [], self.algorithm)
+        return out.to(self.out_dtype)
 
 
 class _Group(NamedTuple):
