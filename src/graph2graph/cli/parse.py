@@ -10,9 +10,11 @@ from typing import IO, Literal
 import typer
 
 from graph2graph.cli.inputs import InputFormat, InputParser, find_inputs
+from graph2graph.cli.options import PRECISION
 from graph2graph.cli.printing import report
 from graph2graph.cli.progress import with_progress
 from graph2graph.cli.streams import OutputFile, output
+from graph2graph.config import Precision
 from graph2graph.decoding.options import ParseOptions, TagSource, read_reencode
 from graph2graph.errors import DataError
 from graph2graph.parser import catalogue
@@ -61,11 +63,7 @@ def parse(
     probabilities: bool = typer.Option(
         False, "--probabilities", help="Write the probability of each arc (ArcP) and of its label (LabelP) to MISC."
     ),
-    precision: Literal["auto", "fp32", "bf16", "int8"] = typer.Option(
-        "auto",
-        help="Number format of the encoder. auto: the fastest that this CPU computes rightly, found once by a trial; g2g info "
-        "shows it.",
-    ),
+    precision: Precision = PRECISION,
     batch_tokens: int = typer.Option(None, min=1, help="Word pieces encoded at once; does not change the trees."),
     threads: int = typer.Option(None, min=1, help="Threads of each process. Default: all cores."),
     workers: int = typer.Option(1, min=1, help="Processes of one thread each; for many sentences faster than threads."),

@@ -9,14 +9,14 @@ from typing import Any, NamedTuple, TypeVar
 
 import torch
 
-from graph2graph.config import Config, EncoderConfig
+from graph2graph.config import Config, EncoderConfig, Precision
 from graph2graph.decoding.beam import beam_search
 from graph2graph.decoding.greedy import Decisions, Work, greedy
 from graph2graph.decoding.options import ParseOptions, TagSource
 from graph2graph.encoder import pretrained
 from graph2graph.encoder.encoder import GraphEncoder
 from graph2graph.encoder.pieces import Pieces
-from graph2graph.encoder.precision import Precision, prepare, resolve
+from graph2graph.encoder.precision import prepare, resolve
 from graph2graph.errors import DataError
 from graph2graph.files import FilePath
 from graph2graph.models.features import Features, Featurizer

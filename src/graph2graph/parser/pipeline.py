@@ -11,8 +11,8 @@ from itertools import chain, islice, tee
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from graph2graph.config import Precision
 from graph2graph.decoding.options import ParseOptions, TagSource
-from graph2graph.encoder.precision import Precision
 from graph2graph.errors import DataError
 from graph2graph.files import FilePath
 from graph2graph.parser import catalogue
