@@ -182,16 +182,29 @@ def _annotate(doc: Doc, parts: Sequence[tuple[DocSentence, Sentence | None]]) ->
 
 
 def make(
-    nlp: Language, name: str, model: str, batch_tokens: int | None, reencode: float | None, beam: int
+    nlp: Language,
+    name: str,
+    model: str,
+    batch_tokens: int | None,
+    reencode: float | None,
+    beam: int,
+    one_subject: bool,
 ) -> GraphParser:
     """Create the component; spaCy finds this factory under the name `g2g_parser`."""
     del nlp
-    return GraphParser(name, model, ParseOptions(batch_tokens=batch_tokens, reencode=reencode, beam=beam))
+    options = ParseOptions(batch_tokens=batch_tokens, reencode=reencode, beam=beam, one_subject=one_subject)
+    return GraphParser(name, model, options)
 
 
 Language.factory(
     "g2g_parser",
-    default_config={"model": catalogue.DEFAULT, "batch_tokens": None, "reencode": None, "beam": 1},
+    default_config={
+        "model": catalogue.DEFAULT,
+        "batch_tokens": None,
+        "reencode": None,
+        "beam": 1,
+        "one_subject": False,
+    },
     assigns=["token.dep", "token.head", "token.is_sent_start", "doc.sents"],
     func=make,
 )
