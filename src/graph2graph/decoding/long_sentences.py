@@ -26,9 +26,7 @@ from graph2graph.transition.states import PartialStates
 SIZE = 96  # pieces of a part
 BUFFER = 0.75  # the share of the words from the buffer
 STACK = 0.5  # the share of the rest that words from the stack may take before words that have their heads
-AHEAD = (
-    0.25  # the share of a part's buffer that is left to the next part: what is decided always has words to its right
-)
+AHEAD = 0.25  # the share of a part's buffer that is left to the next one, so that decisions see words to their right
 ENCODINGS = 1  # of a part, with a threshold
 SPECIAL = 4  # positions that hold no word: CLS, ROOT, and up to two SEP
 
@@ -38,7 +36,8 @@ class _LongState:
 
     def __init__(self, number: int, words: Words, room: int) -> None:
         self.number, self.words, self.room = number, words, room
-        self.sizes = [0, *(min(len(pieces), max(room // 8, 1)) for pieces in words.pieces)]  # of each node in a part
+        self.most_pieces = max(room // 8, 1)  # of a word in a part
+        self.sizes = [0, *(min(len(pieces), self.most_pieces) for pieces in words.pieces)]  # of each node in a part
         self.stack = [ROOT]
         self.buffer = list(range(words.n_words, 0, -1))  # the front is the last element
         nothing: IntArray = np.full(words.n_words + 1, NO_NODE, dtype=np.int64)
@@ -70,7 +69,7 @@ class _LongState:
             stack, _ = self._nearest(top, room - more, least=2)
         self.n_stack, self.n_buffer = len(stack), len(ahead)
         self.nodes = np.array([ROOT, *sorted([*stack, *behind, *ahead])], dtype=np.int64)
-        return self.words.part(self.nodes[1:].tolist(), max(self.sizes))
+        return self.words.part(self.nodes[1:].tolist(), self.most_pieces)
 
     def _nearest(self, words: Iterable[int], room: int, *, least: int) -> tuple[list[int], int]:
         """The first words that fit, but at least so many if there are; and the number of their pieces."""
