@@ -60,6 +60,9 @@ def parse(
         1, min=1, help="Trees written for each sentence, with rank, score and share in comments; needs --beam."
     ),
     keep_arcs: bool = typer.Option(False, "--keep-arcs", help="Keep the heads and labels in the input."),
+    one_subject: bool = typer.Option(
+        False, "--one-subject", help="Give no head a second subject or object: take the next best label."
+    ),
     probabilities: bool = typer.Option(
         False, "--probabilities", help="Write the probability of each arc (ArcP) and of its label (LabelP) to MISC."
     ),
@@ -93,6 +96,7 @@ def parse(
             reencode=None if reencode is None else read_reencode(reencode),
             beam=beam,
             keep_arcs=keep_arcs,
+            one_subject=one_subject,
             probabilities=probabilities,
             batch_tokens=batch_tokens,
         )

@@ -195,16 +195,25 @@ def make(
     batch_tokens: int | None,
     reencode: float | None,
     beam: int,
+    one_subject: bool,
     precision: Precision,
 ) -> GraphParser:
     """Create the component; spaCy finds this factory under the name `g2g_parser`."""
     del nlp
-    return GraphParser(name, model, ParseOptions(batch_tokens=batch_tokens, reencode=reencode, beam=beam), precision)
+    options = ParseOptions(batch_tokens=batch_tokens, reencode=reencode, beam=beam, one_subject=one_subject)
+    return GraphParser(name, model, options, precision)
 
 
 Language.factory(
     "g2g_parser",
-    default_config={"model": catalogue.DEFAULT, "batch_tokens": None, "reencode": None, "beam": 1, "precision": "auto"},
+    default_config={
+        "model": catalogue.DEFAULT,
+        "batch_tokens": None,
+        "reencode": None,
+        "beam": 1,
+        "one_subject": False,
+        "precision": "auto",
+    },
     assigns=["token.dep", "token.head", "token.is_sent_start", "doc.sents"],
     func=make,
 )
