@@ -1,11 +1,11 @@
 """The cost of storing a model in 8 bits per weight: size and LAS, as the model is and rounded in three ways.
 
-    python experiments/compressed.py DEV.conllu [--model en] [--ways half largest "least squares" "small too"]
+    python experiments/compressed.py DEV.conllu [--model en] [--ways half groups rows small] [--threads 1]
 
-`largest` is what `g2g compress` does: large matrices have one scale a row, which makes the row's largest number 127. `least
-squares` chooses, of 51 scales, the one with the smallest squared error. `small too` rounds small matrices too: embeddings of
-tags, labels and segments, relation tables, all of the classifiers. LAS with the model's own threshold, without tags and with
-gold tags, and of exact decoding on every 8th sentence with gold tags. What experiments/results/compressed.json has is kept.
+`groups` is what `g2g compress` does: a scale for each 32 columns of a row of a large matrix. `rows` has one scale a row, and
+`small` rounds small matrices too: embeddings of tags, labels and segments, relation tables, the classifiers. LAS with the
+model's own threshold, without tags and with gold tags, and of exact decoding on every 8th sentence with gold tags. What
+experiments/results/compressed.json has is kept.
 """
 
 import argparse
@@ -23,28 +23,15 @@ from graph2graph import markdown, scoring
 from graph2graph.decoding.options import EXACT, TagSource
 from graph2graph.files import read_json, write_json
 from graph2graph.parser import catalogue
-from graph2graph.parser.compression import LARGE, LEVELS, SCALE, compressed, expanded, rounded
+from graph2graph.parser.compression import SCALE, compressed, expanded, rounded
 from graph2graph.parser.parser import Parser
 from graph2graph.treebank import conllu
 from graph2graph.treebank.sentence import Sentence
 
 RESULTS = Path(__file__).parent / "results" / "compressed.json"
 EXACT_EVERY = 8
-WAYS = ["half", "largest", "least squares", "small too"]
+WAYS = ["half", "groups", "rows", "small"]
 COLUMNS = ["way", "MB", "error of the weights", "LAS, no tags", "LAS, gold tags", "LAS, exact, every 8th"]
-
-
-def least_squares(weight: Tensor) -> tuple[Tensor, Tensor]:
-    """The integers and the scale of each row for which the squared error of the row is smallest."""
-    best, scale = rounded(weight)
-    least = ((best * scale[:, None] - weight) ** 2).sum(1)
-    for share in torch.linspace(0.5, 1, 51):
-        narrower = rounded(weight)[1] * share
-        integers = (weight / narrower[:, None]).round().clamp(-LEVELS, LEVELS).to(torch.int8)
-        error = ((integers * narrower[:, None] - weight) ** 2).sum(1)
-        is_better = error < least
-        best[is_better], scale[is_better], least[is_better] = integers[is_better], narrower[is_better], error[is_better]
-    return best, scale
 
 
 def stored(weights: dict[str, Tensor], way: str) -> dict[str, Tensor]:
@@ -54,8 +41,10 @@ def stored(weights: dict[str, Tensor], way: str) -> dict[str, Tensor]:
         if way == "half":
             found[name] = weight.half()
             found.pop(name + SCALE, None)
-        elif weight.ndim == 2 and (way == "small too" or (way == "least squares" and weight.numel() >= LARGE)):
-            found[name], found[name + SCALE] = (least_squares if way == "least squares" else rounded)(weight)
+        elif way == "rows" and name + SCALE in found:
+            found[name], found[name + SCALE] = rounded(weight, group=weight.shape[1])
+        elif way == "small" and weight.ndim == 2:
+            found[name], found[name + SCALE] = rounded(weight)
     return found
 
 
@@ -84,7 +73,9 @@ def main() -> None:
     arguments.add_argument("file", type=Path)
     arguments.add_argument("--model", default="en")
     arguments.add_argument("--ways", nargs="+", default=WAYS, choices=WAYS)
+    arguments.add_argument("--threads", type=int, default=1)
     given = arguments.parse_args()
+    torch.set_num_threads(given.threads)
     gold = list(conllu.read(given.file))
     results: dict[str, Any] = read_json(RESULTS) if RESULTS.exists() else {}
     for way in given.ways:

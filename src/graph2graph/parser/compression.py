@@ -1,10 +1,11 @@
 """Weights stored in 8 bits: half the size of half precision on disk, fp32 once they are loaded.
 
     NAME        int8, [rows, columns], from -127 to 127
-    NAME.scale  fp32, [rows]: row r of the weight is NAME[r] · NAME.scale[r]
+    NAME.scale  fp16, [rows, groups]: each group of columns has its own scale, by which its integers are multiplied
 
-A row is what one output of a linear layer reads, or one word piece. Only large matrices are stored like that. Everything else
-(norms, biases, relation and label embeddings, the last layers of the classifiers) takes little room and has half precision.
+A row is what one output of a linear layer reads, or one word piece. With one scale a row, a few large weights would leave the
+others few levels. Only large matrices are stored like that. Everything else (norms, biases, relation and label embeddings, the
+last layers of the classifiers) takes little room and has half precision.
 """
 
 import math
@@ -21,6 +22,7 @@ from graph2graph.errors import DataError
 
 SCALE = ".scale"  # added to the name of a weight
 LEVELS = 127
+GROUP = 32  # columns that share a scale; the whole row, if it cannot be divided by that
 LARGE = 2**16  # numbers in a matrix that is worth compressing
 PRECISIONS = {"F32": "fp32", "F16": "fp16", "I8": "int8"}  # by their names in safetensors
 
@@ -64,13 +66,23 @@ def expanded(stored: Mapping[str, Tensor], source: str) -> dict[str, Tensor]:
     for name, integers in stored.items():
         if integers.dtype == torch.int8:
             scale = weights.pop(name + SCALE, None)
-            if scale is None or scale.shape != integers.shape[:1] or integers.ndim != 2:
-                raise DataError(f"{source}: {name} has 8 bits, but {name}{SCALE} does not have a number for each row")
-            weights[name] = integers.float().mul_(scale.float()[:, None])
+            if scale is None or not _fits(integers, scale):
+                raise DataError(f"{source}: {name} has 8 bits, but {name}{SCALE} does not have its scales")
+            weights[name] = (integers.unflatten(1, (scale.shape[1], -1)) * scale.float()[:, :, None]).flatten(1)
     return {name: weight.float() for name, weight in weights.items()}
 
 
-def rounded(weight: Tensor) -> tuple[Tensor, Tensor]:
-    """The integers nearest to a matrix, [rows, columns], and the scale of each row, which makes its largest number 127."""
-    scale = weight.abs().amax(dim=1).clamp(min=1e-12) / LEVELS
-    return (weight / scale[:, None]).round().to(torch.int8), scale
+def rounded(weight: Tensor, group: int = GROUP) -> tuple[Tensor, Tensor]:
+    """The integers for a matrix, [rows, columns], and the scales, [rows, groups], which make a group's largest number 127."""
+    columns = weight.shape[1]
+    grouped = weight.unflatten(1, (-1, columns if columns % group else group))  # [rows, groups, columns of a group]
+    scale = (grouped.abs().amax(dim=2) / LEVELS).half().clamp(min=torch.finfo(torch.half).tiny)
+    integers = (grouped / scale.float()[:, :, None]).round().clamp(-LEVELS, LEVELS)
+    return integers.flatten(1).to(torch.int8), scale
+
+
+def _fits(integers: Tensor, scale: Tensor) -> bool:
+    """Whether these are scales of a matrix: as many rows, and groups of equally many columns."""
+    if integers.ndim != 2 or scale.ndim != 2 or len(integers) != len(scale) or not scale.shape[1]:
+        return False
+    return integers.shape[1] % scale.shape[1] == 0
