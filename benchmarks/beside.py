@@ -1,6 +1,6 @@
 """What parsing costs beside the encoder: µs per word of each part, in a stream and one sentence at a time.
 
-    python benchmarks/beside.py FILE [--model en] [--every 1] [--threads 2] [--json RESULT]
+    python benchmarks/beside.py FILE [--model en] [--alone-every 16] [--threads 2] [--precision auto] [--json RESULT]
 
 Sentences are read as CoNLL-U, parsed as the model parses by default, and written, all in memory. The functions of a part are
 timed where they are called; time in another part's functions counts for that part alone. `decoding` and `rest` are what no
@@ -14,7 +14,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 from unittest import mock
 
 import torch
@@ -23,6 +23,7 @@ from graph2graph import markdown
 from graph2graph.decoding.encoding_table import EncodingTable
 from graph2graph.encoder.encoder import GraphEncoder
 from graph2graph.encoder.pieces import Pieces
+from graph2graph.encoder.precision import Precision
 from graph2graph.files import write_json
 from graph2graph.models import inputs, parser_model
 from graph2graph.models.features import Featurizer
@@ -128,23 +129,31 @@ def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("file", type=Path)
     arguments.add_argument("--model", default="en")
-    arguments.add_argument("--every", type=int, default=1, help="take every nth sentence")
+    arguments.add_argument("--alone-every", type=int, default=16, help="take every nth sentence to parse alone")
     arguments.add_argument("--threads", type=int, default=2)
+    arguments.add_argument("--precision", choices=get_args(Precision), default="auto")
     arguments.add_argument("--json", type=Path)
     given = arguments.parse_args()
     torch.set_num_threads(given.threads)
-    parser = Parser.load(catalogue.find(given.model))
-    text = "".join(sentence.to_conllu() for sentence in list(conllu.read(given.file))[:: given.every])
-    run(parser, text[: text.index("\n\n", len(text) // 10) + 2], alone=False)  # warms up
-    parser.pieces._known.clear()
-    stream, alone = run(parser, text, alone=False), run(parser, text, alone=True)
+    parser = Parser.load(catalogue.find(given.model), precision=given.precision)
+    whole = [sentence.to_conllu() for sentence in conllu.read(given.file)]
+    some = whole[:: given.alone_every]
+    run(parser, "".join(some), alone=False)  # warms up
+    parser.pieces = parser.featurizer.pieces = Pieces(
+        parser.pieces.tokenizer, source="the model", max_pieces=parser.pieces.max_pieces
+    )  # knows no word yet
+    stream, alone = (run(parser, "".join(part), alone=part is some) for part in (whole, some))
     rows = [
         [part, f"{stream[part]:.1f}", f"{alone[part]:.1f}", f"{stream[part] / AT_10000_WORDS:.1%}"]
         for part in sorted(stream, key=stream.__getitem__, reverse=True)
     ]
     print(markdown.table(["part", "stream, µs a word", "one at a time", "of 10,000 words/s"], rows), end="")
     if given.json:
-        write_json(given.json, {"machine": describe(), "stream": stream, "alone": alone}, indent=1)
+        write_json(
+            given.json,
+            {"machine": describe(), "precision": parser.precision, "stream": stream, "alone": alone},
+            indent=1,
+        )
 
 
 if __name__ == "__main__":

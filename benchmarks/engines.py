@@ -203,14 +203,14 @@ def all_sides(parser: Parser, given: argparse.Namespace, directory: Path) -> Ite
         if precision != "auto":
             encode = Parser.load(catalogue.find(given.model), precision=precision).model.encoder.encode
             yield from ((f"graph2graph {precision}", whole, encode) for whole in (False, True))
-    shape = parser.config.model.encoder
+    plain, shape = Parser.start_from(parser, parser.config).model.encoder, parser.config.model.encoder
     for module, (name, engine) in ENGINES.items():
         if missing := [needed for needed in NEEDED[module] if find_spec(needed) is None]:
             print(f"{name} is left out: pip install {' '.join(missing)}", file=sys.stderr)
             continue
         for whole in (False, True):
             path = directory / f"{module}-{'whole' if whole else 'bare'}.onnx"
-            export(parser.model.encoder, path, whole=whole)
+            export(plain, path, whole=whole)
             for precision, run in engine(path, shape, given.threads):
                 yield f"{name} {precision}", whole, engine_encode(run, (shape.relations - 1) * whole)
 
@@ -287,7 +287,7 @@ def times(
 
 def measure(given: argparse.Namespace) -> dict[str, Any]:
     """The result: the machine, and a row for each side."""
-    parser = Parser.load(catalogue.find(given.model))
+    parser = Parser.load(catalogue.find(given.model), precision="fp32")
     limit = parser.config.model.encoder.max_positions
     gold = list(conllu.read(given.file))[:: given.every]
     dev = [one for one in conllu.read(given.dev) if parser.featurizer(one).n_pieces <= limit]

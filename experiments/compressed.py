@@ -11,6 +11,7 @@ experiments/results/compressed.json has is kept.
 import argparse
 import math
 import sys
+import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ from torch import Tensor
 
 from graph2graph import markdown, scoring
 from graph2graph.decoding.options import EXACT, TagSource
-from graph2graph.files import read_json, write_json
+from graph2graph.files import read_json, write_bytes, write_json
 from graph2graph.parser import catalogue
 from graph2graph.parser.compression import SCALE, compressed, expanded, rounded
 from graph2graph.parser.parser import Parser
@@ -48,18 +49,23 @@ def stored(weights: dict[str, Tensor], way: str) -> dict[str, Tensor]:
     return found
 
 
-def measure(parser: Parser, gold: list[Sentence], way: str) -> dict[str, Any]:
-    """The figures of a way; the parser has its weights afterwards."""
+def measure(model: Path, gold: list[Sentence], way: str) -> dict[str, Any]:
+    """The figures of a way, of the model as it is stored and loaded."""
+    parser = Parser.load(model, precision="fp32")
     weights = parser.model.state_dict()
     tensors = stored(weights, way)
     begin = time.perf_counter()
     new = expanded(tensors, way)
     result: dict[str, Any] = {"expanding_ms": round(1000 * (time.perf_counter() - begin))}
-    result["megabytes"] = round(len(save(tensors)) / 1e6, 1)
+    content = save(tensors)
+    result["megabytes"] = round(len(content) / 1e6, 1)
     error = sum(float(((new[name] - weight) ** 2).sum()) for name, weight in weights.items())
     size = sum(float((weight**2).sum()) for weight in weights.values())
     result["relative_error"] = math.sqrt(error / size)
-    parser.model.load_state_dict(new)
+    with tempfile.TemporaryDirectory() as directory:
+        parser.save_settings(directory)
+        write_bytes(Path(directory) / "model.safetensors", content)
+        parser = Parser.load(directory, precision="fp32")
     for tags in (TagSource.NONE, TagSource.KEEP):
         result[tags.value] = round(scoring.score(gold, list(parser.parse(gold, tags=tags))).las, 3)
     some = gold[::EXACT_EVERY]
@@ -80,7 +86,7 @@ def main() -> None:
     results: dict[str, Any] = read_json(RESULTS) if RESULTS.exists() else {}
     for way in given.ways:
         if way not in results:
-            results[way] = measure(Parser.load(catalogue.find(given.model)), gold, way)
+            results[way] = measure(catalogue.find(given.model), gold, way)
             write_json(RESULTS, results, indent=1)
             print(way, results[way], file=sys.stderr, flush=True)
     keys = "megabytes", "relative_error", "none", "keep", "exact"

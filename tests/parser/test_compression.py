@@ -64,9 +64,7 @@ def test_only_large_matrices_are_rounded() -> None:
 @pytest.mark.parametrize("scale", [None, torch.ones(2), torch.ones(3, 1), torch.ones(2, 3), torch.ones(2, 0)])
 def test_a_weight_without_its_scales_is_refused(scale: Tensor | None) -> None:
     stored = {"a.weight": torch.ones(2, 4, dtype=torch.int8)} | ({} if scale is None else {"a.weight.scale": scale})
-    with pytest.raises(
-        DataError, match=r"^m: a\.weight has 8 bits, but a\.weight\.scale does not have its scales$"
-    ):
+    with pytest.raises(DataError, match=r"^m: a\.weight has 8 bits, but a\.weight\.scale does not have its scales$"):
         expanded(stored, "m")
 
 

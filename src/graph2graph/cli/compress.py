@@ -37,7 +37,7 @@ def compress(
 
     if read_stored(source / model_directory.WEIGHTS).precision == "int8":
         raise DataError(f"{source}: already stored in 8 bits; once more would only lose accuracy")
-    parser = Parser.load(source)
+    parser = Parser.load(source, precision="fp32")
     model_directory.write_compressed(output, parser.model)
     with errors_naming(source):
         for name in EXTRAS:
