@@ -12,6 +12,7 @@ import typer
 
 from graph2graph import __version__
 from graph2graph.cli.analyze import analyze
+from graph2graph.cli.compress import compress
 from graph2graph.cli.download import download
 from graph2graph.cli.draw import draw
 from graph2graph.cli.evaluate import evaluate
@@ -52,7 +53,10 @@ def _options(
     del version  # handled by its callback
 
 
-COMMANDS = parse, train, train_text, evaluate, analyze, reproduce, draw, oracle, validate, serve, models, info, download
+COMMANDS = (
+    *(parse, train, train_text, evaluate, analyze, reproduce, draw, oracle),
+    *(validate, serve, models, info, download, compress),
+)
 for command in COMMANDS:
     app.command(cls=FormatCommand if command in (parse, draw) else None)(command)
 
