@@ -12,11 +12,16 @@ from graph2graph.treebank.sentence import BYTE_ORDER_MARK, COLUMN_NAMES, HEAD, I
 # roots, as in other parsers' output; "columns" ignores HEAD.
 Check = Literal["tree", "forest", "columns"]
 
-_BLANK_TEXT = ("\n", "\r\n", f"{BYTE_ORDER_MARK}\n", f"{BYTE_ORDER_MARK}\r\n", BYTE_ORDER_MARK)
-BLANK_LINES = frozenset((*_BLANK_TEXT, *(line.encode() for line in _BLANK_TEXT)))
+_MARKS = tuple(BYTE_ORDER_MARK + end for end in ("", "\n", "\r\n", "\r"))
+_MARKED_BLANKS = frozenset((*_MARKS, *(line.encode() for line in _MARKS)))
 _NUMBER = re.compile(r"0|[1-9][0-9]{0,8}")
 _EMPTY_NODE = re.compile(r"(0|[1-9][0-9]{0,8})\.([1-9][0-9]{0,8})")
 _Found = list[tuple[int, str]]  # the problems of a sentence, each with the index of its line
+
+
+def is_blank(line: bytes | str) -> bool:
+    """Whether a line ends a sentence: it has nothing but its line end, of whatever kind, or a byte order mark."""
+    return not (line.strip(b"\r\n") if isinstance(line, bytes) else line.strip("\r\n")) or line in _MARKED_BLANKS
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +110,7 @@ def _words(lines: list[str], found: _Found) -> tuple[list[list[str]], list[int],
     ids = _Ids()
     is_inside = False
     for index, line in enumerate(lines):
-        if line in BLANK_LINES:
+        if is_blank(line):
             continue
         if line[0] == "#":
             if is_inside:
@@ -129,7 +134,7 @@ def _words(lines: list[str], found: _Found) -> tuple[list[list[str]], list[int],
     if not found and ids.end_of_range > ids.last:
         found.append((ids.range_line, f"range ends at {ids.end_of_range}, after the last word, {ids.last}"))
     elif not found and not rows:
-        first = next(index for index, line in enumerate(lines) if line not in BLANK_LINES)
+        first = next(index for index, line in enumerate(lines) if not is_blank(line))
         found.append((first, "expected a word in the sentence"))
     return rows, row_lines, max(ids.last, len(rows))
 
