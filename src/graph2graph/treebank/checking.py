@@ -6,14 +6,15 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from graph2graph.errors import DataError, one_line
+from graph2graph.treebank.core_arguments import repeated_arguments
 from graph2graph.treebank.sentence import BYTE_ORDER_MARK, COLUMN_NAMES, HEAD, ID, RANGE, XPOS, Sentence, cycles
 
 # How HEAD is checked: "tree" allows one root and no cycle, though words without a head (`_`); "forest" also allows several
 # roots, as in other parsers' output; "columns" ignores HEAD.
 Check = Literal["tree", "forest", "columns"]
 
-_MARKS = tuple(BYTE_ORDER_MARK + end for end in ("", "\n", "\r\n", "\r"))
-_MARKED_BLANKS = frozenset((*_MARKS, *(line.encode() for line in _MARKS)))
+_BLANK = frozenset(("", b"", BYTE_ORDER_MARK, BYTE_ORDER_MARK.encode()))
+MALFORMED = "malformed"  # the kind of all problems but those that only `--strict` finds
 _NUMBER = re.compile(r"0|[1-9][0-9]{0,8}")
 _EMPTY_NODE = re.compile(r"(0|[1-9][0-9]{0,8})\.([1-9][0-9]{0,8})")
 _Found = list[tuple[int, str]]  # the problems of a sentence, each with the index of its line
@@ -21,7 +22,7 @@ _Found = list[tuple[int, str]]  # the problems of a sentence, each with the inde
 
 def is_blank(line: bytes | str) -> bool:
     """Whether a line ends a sentence: it has nothing but its line end, of whatever kind, or a byte order mark."""
-    return not (line.strip(b"\r\n") if isinstance(line, bytes) else line.strip("\r\n")) or line in _MARKED_BLANKS
+    return (line.strip(b"\r\n") if isinstance(line, bytes) else line.strip("\r\n")) in _BLANK
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +33,7 @@ class ConlluProblem:
     line: int
     sent_id: str | None
     message: str
+    kind: str = MALFORMED
 
     def __str__(self) -> str:
         where = f" (sent_id {one_line(_shortened(self.sent_id))})" if self.sent_id else ""
@@ -53,9 +55,13 @@ class LocatedSentence(NamedTuple):
         """The line of a word; words are counted from 0."""
         return self.first_line + self.sentence.row_lines[word]
 
+    def problem(self, word: int, message: str, kind: str = MALFORMED) -> ConlluProblem:
+        """A problem with a word."""
+        return ConlluProblem(self.source, self.line(word), self.sentence.sent_id, message, kind)
+
     def error(self, word: int, message: str) -> ConlluError:
         """An error about a word."""
-        return ConlluError(ConlluProblem(self.source, self.line(word), self.sentence.sent_id, message))
+        return ConlluError(self.problem(word, message))
 
     def check_parsed(self, *, needs_xpos: bool = False) -> None:
         """Raise an error if a word has no head, or no XPOS where punctuation is told by it."""
@@ -73,6 +79,15 @@ def located(sentences: Iterable[Sentence], source: str) -> Iterator[LocatedSente
     for sentence in sentences:
         yield LocatedSentence(sentence, source, first_line)
         first_line += len(sentence.lines)
+
+
+def repeated_arguments_in(found: LocatedSentence) -> Iterator[ConlluProblem]:
+    """The words of a sentence that have several subjects or several objects."""
+    sentence = found.sentence
+    for head, kind, words in repeated_arguments(sentence.heads, sentence.deprels):
+        name = f"{kind.name.lower()}s"
+        arguments = " and ".join(f"{word} {_shortened(one_line(sentence.forms[word - 1]))}" for word in words)
+        yield found.problem(head - 1, f"word {head} has {len(words)} {name}: {arguments}", f"with several {name}")
 
 
 def parse_lines(

@@ -9,7 +9,15 @@ from collections.abc import Iterable, Iterator
 from typing import IO, Any
 
 from graph2graph import files
-from graph2graph.treebank.checking import Check, ConlluError, ConlluProblem, is_blank, parse_lines
+from graph2graph.treebank.checking import (
+    Check,
+    ConlluError,
+    ConlluProblem,
+    LocatedSentence,
+    is_blank,
+    parse_lines,
+    repeated_arguments_in,
+)
 from graph2graph.treebank.sentence import BYTE_ORDER_MARK, Sentence
 
 __all__ = ["Sentence", "problems", "read", "texts", "write"]
@@ -20,16 +28,18 @@ Source = str | os.PathLike[str] | IO[bytes] | IO[str]
 def read(source: Source, *, check: Check = "tree") -> Iterator[Sentence]:
     """Yield the sentences of a CoNLL-U or CoNLL-X file, plain or gzip; raise `ConlluError` at the first problem."""
     for result in _results(source, check):
-        if not isinstance(result, Sentence):
+        if not isinstance(result, LocatedSentence):
             raise ConlluError(result[0])
-        yield result
+        yield result.sentence
 
 
-def problems(source: Source, *, check: Check = "tree") -> Iterator[ConlluProblem]:
-    """Yield all problems of a file."""
+def problems(source: Source, *, check: Check = "tree", strict: bool = False) -> Iterator[ConlluProblem]:
+    """Yield all problems of a file; `strict` finds words with several subjects or objects too."""
     for result in _results(source, check):
-        if not isinstance(result, Sentence):
+        if not isinstance(result, LocatedSentence):
             yield from result
+        elif strict:
+            yield from repeated_arguments_in(result)
 
 
 def write(sentences: Iterable[Sentence], target: Source) -> int:
@@ -65,7 +75,7 @@ def _line_ends_after(sentence: Sentence) -> str:
     return lacking if is_blank(last) else lacking + sentence.line_end
 
 
-def _results(source: Source, check: Check) -> Iterator[Sentence | list[ConlluProblem]]:
+def _results(source: Source, check: Check) -> Iterator[LocatedSentence | list[ConlluProblem]]:
     """Each sentence in turn, or the list of its problems."""
     file = source if isinstance(source, (str, os.PathLike)) else getattr(source, "name", None)
     name = os.fspath(file) if isinstance(file, (str, os.PathLike)) else "<stream>"
@@ -74,7 +84,8 @@ def _results(source: Source, check: Check) -> Iterator[Sentence | list[ConlluPro
         try:
             with files.reading(source) as stream:
                 for block in _blocks(files.whole_lines(stream)):
-                    yield parse_lines(block, name, line, check)
+                    found = parse_lines(block, name, line, check)
+                    yield LocatedSentence(found, name, line) if isinstance(found, Sentence) else found
                     line += len(block)
         except files.TooLongError as error:  # what follows may be endless
             yield [ConlluProblem(name, error.line, None, str(error))]
