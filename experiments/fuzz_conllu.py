@@ -24,6 +24,7 @@ ROOT = Path(__file__).parents[1]
 RESULT = ROOT / "experiments" / "results" / "fuzz-conllu.json"
 CORPUS = ROOT / "tests" / "data" / "fuzzed-conllu.json"
 SEEDS, MAX_SEED = 100, 300
+MAX_SECONDS = 5  # of processor time for a file
 REPORT = 10_000  # executions between two reports
 
 
@@ -37,19 +38,24 @@ def fuzz(corpus: Path, runs: int, minimised: Path | None) -> None:
     seeds = (laws.legal_file(random.Random(number)) for number in count())
     for number, seed in enumerate(islice((seed for seed in seeds if len(seed) < MAX_SEED), SEEDS)):
         write_bytes(corpus / f"seed-{number}", seed)
-    begin, counted = time.monotonic(), {"executions": 0, "accepted": 0, "slowest_ms": 0.0}
+    begin, counted = time.monotonic(), {"executions": 0, "accepted": 0}
 
     def check(data: bytes) -> None:
         before = time.perf_counter()
         counted["accepted"] += laws.check_file(data)
         counted["executions"] += 1
-        counted["slowest_ms"] = max(counted["slowest_ms"], round(1000 * (time.perf_counter() - before), 1))
+        if time.perf_counter() - before > MAX_SECONDS:  # perhaps only because the machine is busy
+            before = time.process_time()
+            laws.check_file(data)
+            assert time.process_time() - before < MAX_SECONDS, "a file takes too long"
         if counted["executions"] % REPORT == 0 and minimised is None:
             peak = round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
             seconds = round(time.monotonic() - begin)
-            write_json(RESULT, counted | {"crashes": 0, "peak_rss_mb": peak, "seconds": seconds})
+            write_json(
+                RESULT, counted | {"max_seconds": MAX_SECONDS, "crashes": 0, "peak_rss_mb": peak, "seconds": seconds}
+            )
 
-    limits = ["-timeout=5", "-rss_limit_mb=1024", "-max_len=600", f"-artifact_prefix={corpus.parent}/"]
+    limits = ["-timeout=600", "-rss_limit_mb=1024", "-max_len=600", f"-artifact_prefix={corpus.parent}/"]
     what = [f"-runs={runs}", str(corpus)] if minimised is None else ["-merge=1", str(minimised), str(corpus)]
     if minimised is not None:
         make_directory(minimised)

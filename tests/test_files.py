@@ -8,12 +8,11 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+from conftest import little_disk
 from graph2graph import files
 from graph2graph.errors import DataError
 
@@ -144,19 +143,6 @@ def test_runs_into_one_file_do_not_disturb_each_other(tmp_path: Path) -> None:
                 stream.write(content[start : start + 10**5])
     assert path.read_bytes() in contents
     assert [one.name for one in tmp_path.iterdir()] == ["file"]
-
-
-@contextmanager
-def little_disk(directory: Path, size: int = 100_000) -> Iterator[Path]:
-    """A file system of this size; where it cannot be made, the test is skipped."""
-    directory.mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(directory)]
-    if os.geteuid() != 0 or subprocess.run(command, capture_output=True, check=False).returncode:
-        pytest.skip("only root can make a file system, and not in every container")
-    try:
-        yield directory
-    finally:
-        subprocess.run(["umount", "--lazy", str(directory)], check=True)
 
 
 def test_a_full_disk_leaves_the_old_file(tmp_path: Path) -> None:

@@ -335,7 +335,7 @@ ODD_ENDS = ["", "\n", "\r", "\r\n", "\n\n", "\r\n\r\n", "\r\n\n", "\n\r\n", "\r\
 
 
 @pytest.mark.parametrize("mark", ["", "\ufeff"])
-@pytest.mark.parametrize("comment", ["", "# c\n", "# c\r\n", "\n\r\n# c\r\n", "\r\r\n"])
+@pytest.mark.parametrize("comment", ["", "# c\n", "# c\r\n", "\n\r\n# c\r\n", "\r\r\n", "\r\ufeff\n"])
 @pytest.mark.parametrize("end", ODD_ENDS)
 def test_files_with_odd_ends_follow_each_other(mark: str, comment: str, end: str) -> None:
     """Each file comes back as it is, and several make one file that can be read; so do several trees of one sentence."""

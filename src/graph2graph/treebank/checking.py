@@ -7,22 +7,26 @@ from typing import Literal, NamedTuple
 
 from graph2graph.errors import DataError, one_line
 from graph2graph.treebank.core_arguments import repeated_arguments
-from graph2graph.treebank.sentence import BYTE_ORDER_MARK, COLUMN_NAMES, HEAD, ID, RANGE, XPOS, Sentence, cycles
+from graph2graph.treebank.sentence import (
+    BYTE_ORDER_MARK,
+    COLUMN_NAMES,
+    HEAD,
+    ID,
+    RANGE,
+    XPOS,
+    Sentence,
+    cycles,
+    is_blank,
+)
 
 # How HEAD is checked: "tree" allows one root and no cycle, though words without a head (`_`); "forest" also allows several
 # roots, as in other parsers' output; "columns" ignores HEAD.
 Check = Literal["tree", "forest", "columns"]
 
-_BLANK = frozenset(("", b"", BYTE_ORDER_MARK, BYTE_ORDER_MARK.encode()))
 MALFORMED = "malformed"  # the kind of all problems but those that only `--strict` finds
 _NUMBER = re.compile(r"0|[1-9][0-9]{0,8}")
 _EMPTY_NODE = re.compile(r"(0|[1-9][0-9]{0,8})\.([1-9][0-9]{0,8})")
 _Found = list[tuple[int, str]]  # the problems of a sentence, each with the index of its line
-
-
-def is_blank(line: bytes | str) -> bool:
-    """Whether a line ends a sentence: it has nothing but its line end, of whatever kind, or a byte order mark."""
-    return (line.strip(b"\r\n") if isinstance(line, bytes) else line.strip("\r\n")) in _BLANK
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,11 +14,10 @@ from graph2graph.treebank.checking import (
     ConlluError,
     ConlluProblem,
     LocatedSentence,
-    is_blank,
     parse_lines,
     repeated_arguments_in,
 )
-from graph2graph.treebank.sentence import BYTE_ORDER_MARK, Sentence
+from graph2graph.treebank.sentence import BYTE_ORDER_MARK, Sentence, is_blank
 
 __all__ = ["Sentence", "problems", "read", "texts", "write"]
 
