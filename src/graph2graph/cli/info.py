@@ -1,6 +1,5 @@
 """`g2g info`: describe a model."""
 
-import math
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,6 @@ from rich.markup import escape
 from rich.table import Table
 
 from graph2graph.cli.printing import print_json
-from graph2graph.errors import DataError
 from graph2graph.files import read_json
 from graph2graph.parser import catalogue
 from graph2graph.variants import variant_of
@@ -46,6 +44,7 @@ def info(
 
 def _describe(directory: Path) -> dict[str, Any]:
     """The description of a model, without reading its weights."""
+    from graph2graph.encoder.pretrained import n_values
     from graph2graph.parser.model_directory import read_config
     from graph2graph.parser.vocabulary import Vocabulary
 
@@ -57,7 +56,7 @@ def _describe(directory: Path) -> dict[str, Any]:
         "variant": variant.name if variant else "custom",
         "title": variant.title if variant else "custom",
         "encoder": {name: getattr(encoder, name) for name in ("layers", "width", "heads", "vocab_size")},
-        "parameters": _n_parameters(directory / "model.safetensors"),
+        "parameters": n_values(directory / "model.safetensors"),
         "labels": vocabulary.labels,
         "tag_column": config.data.tags,
         "tags": vocabulary.tags,
@@ -66,17 +65,6 @@ def _describe(directory: Path) -> dict[str, Any]:
         "origin": read_json(origin) if origin.is_file() else None,
         "card": card.read_text(encoding="utf-8") if card.is_file() else None,
     }
-
-
-def _n_parameters(path: Path) -> int:
-    """The number of parameters, from the header of the file."""
-    from safetensors import SafetensorError, safe_open
-
-    try:
-        with safe_open(path, framework="pt") as file:
-            return sum(math.prod(file.get_slice(name).get_shape()) for name in file.keys())  # noqa: SIM118 - not a dict
-    except (SafetensorError, OSError) as error:
-        raise DataError(f"{path}: no such file, or a broken one: {error}") from error
 
 
 def _table(description: dict[str, Any]) -> Table:

@@ -90,7 +90,7 @@ class GraphParser(Pipe):
         found = []
         for start, end in pairwise([*self._starts(doc), len(doc)]):
             words = [i for i in range(start, end) if not doc[i].is_space]
-            sentence = Sentence.from_words([doc[i].text for i in words])
+            sentence = Sentence.from_words([" ".join(doc[i].text.split()) for i in words])
             if column is not None and tags is not None:
                 sentence = sentence.with_columns({column: [tags[i] for i in words]})
             elif column is not None and words and plan.options.tags is TagSource.KEEP:

@@ -100,6 +100,7 @@ class Parser:
     def load(cls, directory: FilePath, *, precision: Precision = "fp32") -> "Parser":
         """Load the parser in a directory; in int8 it is faster on a CPU and slightly less accurate."""
         settings = model_directory.read_settings(directory)
+        model_directory.check_size(directory, settings.config)
         with torch.device("meta"):  # initial weights would be overwritten at once
             model = _new_model(settings)
         model.load_state_dict(model_directory.read_weights(directory, model), assign=True)
