@@ -35,7 +35,9 @@ class EncoderConfig(FrozenModel):
     layers: int = Field(6, ge=1, le=DEEPEST)
     heads: int = Field(12, ge=1)
     inner_width: int = Field(3072, ge=1, le=WIDEST)  # of the feed-forward layers
-    embedding_width: int | None = Field(None, ge=1, le=WIDEST)  # of the input embeddings; default: `width`, but in ELECTRA
+    embedding_width: int | None = Field(
+        None, ge=1, le=WIDEST
+    )  # of the input embeddings; default: `width`, but in ELECTRA
     max_positions: int = Field(512, ge=8, le=MOST_ROWS)  # the longest input
     n_segments: int = Field(2, ge=0, le=MOST_ROWS)
     relations: int = Field(0, ge=0, le=MOST_ROWS)  # k of Eq. 3 and 4, counting "none"; 0: no graph input

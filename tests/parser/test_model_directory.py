@@ -196,10 +196,16 @@ BROKEN: dict[str, tuple[Callable[[Path], None], str]] = {
     ),
     "too many layers": (_encoder(layers=100_000), "config.json: model.encoder.layers: .* less than or equal to 1000"),
     "too wide": (_encoder(width=10**9), "config.json: model.encoder.width: .* less than or equal to 65536"),
-    "more layers than weights": (_encoder(layers=1000), r"config.json: an encoder of at least 8,\d+,\d+ parameters; only"),
+    "more layers than weights": (
+        _encoder(layers=1000),
+        r"config.json: an encoder of at least 8,\d+,\d+ parameters; only",
+    ),
     "other relations": (_encoder(relations=7), "config.json: model.encoder: its relations or segments are not those"),
     "too few segments": (_encoder(n_segments=0), "config.json: model.encoder: its relations or segments are not those"),
-    "buckets of no distance": (_encoder(position_buckets=1), "config.json: model.encoder: .*position_buckets: expected 0"),
+    "buckets of no distance": (
+        _encoder(position_buckets=1),
+        "config.json: model.encoder: .*position_buckets: expected 0",
+    ),
     "no epsilon": (_encoder(layer_norm_eps=math.nan), "config.json: model.encoder.layer_norm_eps: "),
     "empty embeddings": (_encoder(embedding_width=0), "config.json: model.encoder.embedding_width: "),
     "control characters in a key": (
@@ -214,7 +220,10 @@ BROKEN: dict[str, tuple[Callable[[Path], None], str]] = {
         _json("labels.json", lambda values: values["labels"].append("root")),
         "labels.json: labels: one is listed twice",
     ),
-    "one label": (_json("labels.json", lambda values: values.update(labels=["root"])), "labels.json: root: expected one of"),
+    "one label": (
+        _json("labels.json", lambda values: values.update(labels=["root"])),
+        "labels.json: root: expected one of",
+    ),
     "header of 100 MB": (_header((10**8 + 1).to_bytes(8, "little")), "model.safetensors: broken or truncated"),
     "header beyond the file": (_header((10**6).to_bytes(8, "little")), "model.safetensors: broken or truncated"),
     "overlapping weights": (
@@ -225,7 +234,10 @@ BROKEN: dict[str, tuple[Callable[[Path], None], str]] = {
         _tensors({"a": ("F32", [1], 0, 4), "b": ("F32", [1], 8, 12)}, 12),
         "model.safetensors: broken or truncated",
     ),
-    "weights beyond the file": (_tensors({"a": ("F32", [2**61], 0, 2**63)}, 4), "model.safetensors: broken or truncated"),
+    "weights beyond the file": (
+        _tensors({"a": ("F32", [2**61], 0, 2**63)}, 4),
+        "model.safetensors: broken or truncated",
+    ),
     "bytes that are no weights": (_tensors({"a": ("F32", [1], 0, 4)}, 9), "model.safetensors: broken or truncated"),
     "a shape that overflows": (
         _tensors({"a": ("F32", [2**32, 2**32, 2**32], 0, 4)}, 4),

@@ -57,7 +57,9 @@ def test_what_no_cell_can_hold_is_refused_in_one_line(cell: str) -> None:
         lambda: sentence.with_columns({UPOS: [cell]}),
         lambda: Sentence.from_words(["Yes", cell]),
     ):
-        with pytest.raises(DataError, match=r"is empty, or has a tab, a line break or half a surrogate pair$") as refused:
+        with pytest.raises(
+            DataError, match=r"is empty, or has a tab, a line break or half a surrogate pair$"
+        ) as refused:
             change()
         assert str(refused.value).isprintable()
 

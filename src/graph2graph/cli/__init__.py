@@ -19,12 +19,13 @@ from graph2graph.cli.info import info
 from graph2graph.cli.models import models
 from graph2graph.cli.oracle import oracle
 from graph2graph.cli.parse import parse
-from graph2graph.cli.printing import report
+from graph2graph.cli.printing import log_on_standard_error, report_error, with_levels
 from graph2graph.cli.reproduce import reproduce
 from graph2graph.cli.serve import serve
 from graph2graph.cli.streams import FormatCommand
 from graph2graph.cli.train import train
 from graph2graph.cli.train_text import train_text
+from graph2graph.cli.upload import upload
 from graph2graph.cli.validate import validate
 from graph2graph.errors import DataError
 from graph2graph.parser.allocation import limit_kernel_cache
@@ -52,9 +53,12 @@ def _options(
     del version  # handled by its callback
 
 
-COMMANDS = parse, train, train_text, evaluate, analyze, reproduce, draw, oracle, validate, serve, models, info, download
+COMMANDS = (
+    *(parse, train, train_text, evaluate, analyze, reproduce, draw, oracle, validate, serve),
+    *(models, info, download, upload),
+)
 for command in COMMANDS:
-    app.command(cls=FormatCommand if command in (parse, draw) else None)(command)
+    app.command(cls=FormatCommand if command in (parse, draw) else None)(with_levels(command))
 
 
 def main() -> None:
@@ -63,15 +67,20 @@ def main() -> None:
         if isinstance(stream, io.TextIOWrapper):  # escape what a terminal cannot show
             stream.reconfigure(errors="backslashreplace")
     limit_kernel_cache()
+    with log_on_standard_error():
+        _run()
+
+
+def _run() -> None:
     try:
         app()
     except DataError as error:
         sys.stdout.flush()
-        report(str(error))
+        report_error(str(error))
         sys.exit(1)
     except BrokenPipeError:  # as in `g2g … | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
     except KeyboardInterrupt:
-        report("interrupted")
+        report_error("interrupted")
         sys.exit(130)

@@ -10,7 +10,7 @@ import typer
 from typer.core import TyperCommand
 
 from graph2graph import files
-from graph2graph.cli.printing import report
+from graph2graph.cli.printing import report_error
 
 OutputFile = Annotated[
     Path, typer.Option("--output", "-o", metavar="FILE", help="File to write; - is standard output.")
@@ -28,7 +28,9 @@ class FormatCommand(TyperCommand):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse the arguments, unless `--output` is given the name of a format."""
         if (name := _format_after_output(args)) is not None:
-            report(f"--output is a path now; write `-f {name}` for the format, or `-o {name}` for a file of that name")
+            report_error(
+                f"--output is a path now; write `-f {name}` for the format, or `-o {name}` for a file of that name"
+            )
             raise typer.Exit(2)
         return super().parse_args(ctx, args)
 

@@ -147,7 +147,9 @@ def checked(weight: Tensor, name: str) -> Tensor:
     if weight.numel():
         for extreme in torch.aminmax(weight):  # a value that is no number is both
             if not abs(float(extreme)) <= LARGEST:
-                raise DataError(f"{name}: a value of {float(extreme):g}; expected at most {LARGEST:g}: training diverged")
+                raise DataError(
+                    f"{name}: a value of {float(extreme):g}; expected at most {LARGEST:g}: training diverged"
+                )
     return weight
 
 

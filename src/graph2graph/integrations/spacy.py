@@ -33,7 +33,7 @@ from graph2graph.parser import catalogue
 from graph2graph.parser.pipeline import Pipeline
 from graph2graph.parser.vocabulary import TAG_COLUMNS
 from graph2graph.treebank.sentence import UPOS, Sentence
-from graph2graph.treebank.spacy_doc import ROOT, set_attributes
+from graph2graph.treebank.spacy_doc import ROOT, noun_chunks, set_attributes
 
 SPACE = "dep"  # the label of white space
 
@@ -58,6 +58,12 @@ class GraphParser(Pipe):
     def pipeline(self) -> Pipeline:
         """The parser and its text model; loaded at first use, since spaCy creates components before it reads their files."""
         return Pipeline.load(self.model)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The labels that the component can assign."""
+        vocabulary = self.pipeline.parser.vocabulary
+        return (*(label for label in vocabulary.labels if label != vocabulary.root_label), ROOT, SPACE)
 
     def __call__(self, doc: Doc) -> Doc:
         """Parse one Doc."""
@@ -179,6 +185,7 @@ def _annotate(doc: Doc, parts: Sequence[tuple[DocSentence, Sentence | None]]) ->
     # spaCy has derived the starts from the heads, wrongly where many arcs cross, so they are set again.
     starts = {part.start for part, _ in parts}
     set_attributes(doc, SENT_START=[1 if i in starts else -1 for i in range(len(doc))])
+    doc.noun_chunks_iterator = noun_chunks  # type: ignore[attr-defined]
 
 
 def make(

@@ -51,10 +51,14 @@ def read_settings(directory: FilePath) -> Settings:
     config, vocabulary = read_config(path), Vocabulary.read(path / LABELS)
     encoder = config.model.encoder
     if encoder != encoder_config(config.model, encoder, len(vocabulary.labels)):
-        raise DataError(f"{path / CONFIG}: model.encoder: its relations or segments are not those that this model needs")
+        raise DataError(
+            f"{path / CONFIG}: model.encoder: its relations or segments are not those that this model needs"
+        )
     pieces = Pieces.read(path, max_pieces=config.data.max_pieces)
     if pieces.n_ids > encoder.vocab_size:
-        raise DataError(f"{path / TOKENIZER}: {pieces.n_ids} pieces, of which the model knows only {encoder.vocab_size}")
+        raise DataError(
+            f"{path / TOKENIZER}: {pieces.n_ids} pieces, of which the model knows only {encoder.vocab_size}"
+        )
     return Settings(config, vocabulary, pieces)
 
 

@@ -15,11 +15,13 @@ from graph2graph.treebank.misc import ArcProbability, Span
 ID, FORM, LEMMA, UPOS, XPOS, FEATS, HEAD, DEPREL, DEPS, MISC = range(10)
 COLUMN_NAMES = ("ID", "FORM", "LEMMA", "UPOS", "XPOS", "FEATS", "HEAD", "DEPREL", "DEPS", "MISC")
 BYTE_ORDER_MARK = "\ufeff"  # may precede the first line of a file
-_UNFIT = re.compile("[\t\n\r\ud800-\udfff]")  # what ends a cell or a line, and half surrogate pairs, which UTF-8 has not
+_UNFIT = re.compile(
+    "[\t\n\r\ud800-\udfff]"
+)  # what ends a cell or a line, and half surrogate pairs, which UTF-8 has not
 RANGE = re.compile(r"([1-9][0-9]{0,8})-([1-9][0-9]{0,8})")  # the ID of a multiword token
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Sentence:
     """A sentence: its lines verbatim, and the columns of its words (multiword tokens and empty nodes are only in the lines).
 
@@ -37,6 +39,10 @@ class Sentence:
     def __len__(self) -> int:
         """The number of words."""
         return len(self.rows)
+
+    def __repr__(self) -> str:
+        text = self.text if len(self.text) <= 60 else self.text[:57] + "..."
+        return f"{type(self).__name__}({text!r}, {len(self)} word{'s' * (len(self) != 1)})"
 
     @classmethod
     def from_words(cls, forms: Sequence[str], *, sent_id: str | None = None, text: str | None = None) -> "Sentence":
