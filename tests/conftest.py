@@ -33,6 +33,10 @@ ROOT = Path(__file__).parents[1]
 WEIGHTS = ROOT / ".weights"
 TREEBANKS = Path(os.environ.get("G2G_TREEBANKS", ROOT.parent / "shared" / "treebanks"))
 
+os.environ.setdefault(
+    "G2G_PRECISION", "fp32"
+)  # what `auto` means: tests ask for other precisions by name, and try none
+
 sys.path.append(str(ROOT / "experiments"))  # scripts that write pages of the docs
 sys.path.append(str(ROOT / "benchmarks"))  # the naive forms that ours are compared with
 sys.path.append(str(ROOT / "experiments"))  # the pages that experiments make

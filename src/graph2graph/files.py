@@ -174,3 +174,15 @@ def _parsed(path: Path, parse: Callable[[str], Any], language: str) -> Any:
             return parse(path.read_text(encoding="utf-8"))
         except ValueError as error:
             raise DataError(f"{path}: not {language}: {error}") from error
+
+
+def user_cache() -> Path | None:
+    """The directory for what can be made or downloaded again: G2G_HOME, or graph2graph in the user's cache, if there is one."""
+    if chosen := os.environ.get("G2G_HOME"):
+        return Path(chosen).expanduser()
+    if chosen := os.environ.get("XDG_CACHE_HOME"):
+        return Path(chosen) / "graph2graph"
+    try:
+        return Path.home() / ".cache" / "graph2graph"
+    except RuntimeError:
+        return None

@@ -50,6 +50,7 @@ def info(
 
 def _describe(directory: Path) -> dict[str, Any]:
     """The description of a model, without reading its weights."""
+    from graph2graph.encoder.precision import resolve
     from graph2graph.encoder.pretrained import n_values
     from graph2graph.parser.model_directory import read_config
     from graph2graph.parser.vocabulary import Vocabulary
@@ -69,6 +70,7 @@ def _describe(directory: Path) -> dict[str, Any]:
         "text_model": (directory / "text.udpipe").is_file(),
         "bytes": sum(file.stat().st_size for file in catalogue.files(directory)),
         "origin": read_json(origin) if origin.is_file() else None,
+        "precision": {"parse": resolve("auto"), "train": resolve("auto", "train")},
         "card": card.read_text(encoding="utf-8") if card.is_file() else None,
     }
 
@@ -85,6 +87,7 @@ def _table(description: dict[str, Any]) -> Table:
         "labels": f"{len(description['labels'])}: {', '.join(description['labels'])}",
         "tags": f"{len(description['tags'])} of {description['tag_column'].upper()}" if description["tags"] else "none",
         "raw text": "yes" if description["text_model"] else "no; g2g train-text adds a text model",
+        "precision": "{parse} to parse and {train} to train, on this machine".format(**description["precision"]),
         "on disk": f"{description['bytes'] / 1e6:,.1f} MB",
     }
     for name, value in rows.items():

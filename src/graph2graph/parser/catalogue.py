@@ -8,6 +8,7 @@ from importlib import resources
 from pathlib import Path
 
 from graph2graph.errors import DataError
+from graph2graph.files import user_cache
 
 DEFAULT = "en"
 REQUIRED = ("config.json", "labels.json", "tokenizer.json", "model.safetensors")
@@ -19,10 +20,10 @@ SLASH = "--"  # replaces the slash of owner/name in the name of a directory; no 
 
 
 def home() -> Path:
-    """The directory of downloaded models: G2G_HOME, or graph2graph in the user's cache."""
-    if chosen := os.environ.get("G2G_HOME"):
-        return Path(chosen).expanduser()
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "graph2graph"
+    """The directory of downloaded models."""
+    if (found := user_cache()) is None:
+        raise DataError("there is no home directory to keep models in; set G2G_HOME to a directory for them")
+    return found
 
 
 def download_path(name: str) -> Path:

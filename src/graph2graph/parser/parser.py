@@ -16,7 +16,7 @@ from graph2graph.decoding.options import ParseOptions, TagSource
 from graph2graph.encoder import pretrained
 from graph2graph.encoder.encoder import GraphEncoder
 from graph2graph.encoder.pieces import Pieces
-from graph2graph.encoder.precision import Precision, to_int8
+from graph2graph.encoder.precision import Precision, prepare, resolve
 from graph2graph.errors import DataError
 from graph2graph.files import FilePath
 from graph2graph.models.features import Features, Featurizer
@@ -46,6 +46,8 @@ class Candidate(NamedTuple):
 
 class Parser:
     """A dependency parser for sentences: `Parser.load("model").parse(conllu.read("text.conllu"))`."""
+
+    precision: Precision = "fp32"  # of the encoder
 
     def __init__(self, config: Config, vocabulary: Vocabulary, pieces: Pieces, model: ParserModel) -> None:
         self.config, self.vocabulary, self.pieces, self.model = config, vocabulary, pieces, model.eval()
@@ -103,17 +105,18 @@ class Parser:
         return cls(config, other.vocabulary, other.pieces, model)
 
     @classmethod
-    def load(cls, directory: FilePath, *, precision: Precision = "fp32") -> "Parser":
-        """Load the parser in a directory; in int8 it is faster on a CPU and slightly less accurate."""
-        settings = model_directory.read_settings(directory)
+    def load(cls, directory: FilePath, *, precision: Precision = "auto") -> "Parser":
+        """Load the parser in a directory, to parse in this precision: by default in the one that suits the CPU best."""
+        precision, settings = resolve(precision), model_directory.read_settings(directory)
         model_directory.check_size(directory, settings.config)
         with torch.device("meta"):  # initial weights would be overwritten at once
             model = _new_model(settings)
         model.load_state_dict(model_directory.read_weights(directory, model), assign=True)
-        if precision == "int8":
-            to_int8(model.encoder)
+        prepare(model.encoder, precision, model.exist, model.relation)
         allocation.retain_blocks()
-        return cls(*settings, model)
+        parser = cls(*settings, model)
+        parser.precision = precision
+        return parser
 
     def save(self, directory: FilePath, *, half: bool = False) -> None:
         """Write the model directory; with `half` the weights in half precision."""

@@ -65,10 +65,9 @@ class Pipeline:
         text_model: TextModel | None = None,
         *,
         directory: Path | None = None,
-        precision: Precision = "fp32",
         common_words: CommonWords | None = None,
     ) -> None:
-        self.parser, self.directory, self.precision = parser, directory, precision
+        self.parser, self.directory = parser, directory
         self.name = "this model" if directory is None else str(directory)
         self._text_model, self._common_words = text_model, common_words
 
@@ -80,14 +79,14 @@ class Pipeline:
         """What pickle stores: where the model is, from which it is loaded again."""
         if self.directory is None:
             raise DataError("a pipeline can only be pickled if it was loaded from a model directory")
-        return _load_again, (self.directory, self.precision, self._common_words is not None)
+        return _load_again, (self.directory, self.parser.precision, self._common_words is not None)
 
     @classmethod
     def load(
         cls,
         model: FilePath = catalogue.DEFAULT,
         *,
-        precision: Precision = "fp32",
+        precision: Precision = "auto",
         verify: bool = False,
         check_language: bool = True,
     ) -> "Pipeline":
@@ -105,7 +104,7 @@ class Pipeline:
         text_model = TextModel.load(file) if file.exists() else None
         parser = Parser.load(directory, precision=precision)
         LOGGER.debug("%s: loaded in %.1f seconds: %r", directory, time.perf_counter() - began, parser)
-        return cls(parser, text_model, directory=directory, precision=precision, common_words=common_words)
+        return cls(parser, text_model, directory=directory, common_words=common_words)
 
     @property
     def has_text_model(self) -> bool:
@@ -320,7 +319,7 @@ class Pipeline:
         elif self.directory is None:
             raise DataError("workers need a model in a directory, since each loads it for itself")
         else:
-            trees = parse_in_workers(self.directory, tagged, workers, options=options, precision=self.precision)
+            trees = parse_in_workers(self.directory, tagged, workers, options=options, precision=self.parser.precision)
         return (one.finish(tree) for one, tree in zip(waiting, trees, strict=True))
 
     def nbest_prepared(self, prepared: Iterable[Prepared], options: ParseOptions) -> Iterator[list[Candidate]]:
@@ -334,7 +333,7 @@ class Pipeline:
 def load(
     model: FilePath = catalogue.DEFAULT,
     *,
-    precision: Precision = "fp32",
+    precision: Precision = "auto",
     verify: bool = False,
     check_language: bool = True,
 ) -> Pipeline:
