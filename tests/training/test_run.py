@@ -132,7 +132,7 @@ def test_training_continues_from_a_model(tmp_path: Path, g2g: Callable[..., Any]
 
 def test_disk_and_memory_are_checked_before_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     small, large = (tiny_parser(batch_pieces=pieces) for pieces in (100, 100_000))
-    request = Request(TOY, TOY, tmp_path / "new" / "model", small.config)
+    request = Request((TOY,), TOY, tmp_path / "new" / "model", small.config)
     memory = [float(check_resources(request, parser).split()[3]) for parser in (small, large)]
     assert memory[0] < memory[1]
     monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=1000))

@@ -25,7 +25,7 @@ def card(request: Request, parser: Parser, sentences: Sequence[Sentence], outcom
     versions = ", ".join(f"{name} {version(name)}" for name in ("torch", "tokenizers", "numpy"))
     rows = {
         "licence of the model": request.license,
-        "trained on": f"{_name(request.train)}: {len(sentences):,} sentences, {n_words:,} words",
+        "trained on": f"{', '.join(map(_name, request.train))}: {len(sentences):,} sentences, {n_words:,} words",
         "chosen on": _name(request.dev),
         "encoder": f"{encoder}: {shape}",
         "parameters": f"{n_parameters / 1e6:.1f}M",

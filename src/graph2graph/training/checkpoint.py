@@ -20,6 +20,7 @@ from torch import Tensor, nn
 from graph2graph.errors import DataError
 from graph2graph.files import write_bytes
 
+DIRECTORY = "checkpoints"  # in that of the run
 KEPT = 2
 MOMENTS = ("step", "exp_avg", "exp_avg_sq")  # AdamW's state of a parameter
 _PATTERN = "step-*.safetensors"
@@ -37,13 +38,11 @@ def save(
             tensors[f"optimiser.{key}.{names[id(parameter)]}"] = value
     tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
     header = {"progress": json.dumps(progress), "checksum": _checksum(tensors)}
-    for left_over in directory.glob("*.part"):  # of a process that was killed while writing
-        left_over.unlink(missing_ok=True)
     path = directory / f"step-{step:09}.safetensors"
     try:
         write_bytes(path, to_safetensors(tensors, metadata=header))
     except DataError as error:
-        raise DataError(f"{error}; the checkpoint cannot be written") from error
+        raise DataError(f"{error}; the checkpoint cannot be written, --resume goes on from the one before") from error
     for old in sorted(directory.glob(_PATTERN))[:-KEPT]:
         old.unlink(missing_ok=True)
 
