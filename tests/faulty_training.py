@@ -138,8 +138,6 @@ def fault_at(number: int, kind: str, faulty: Path, wanted: dict[str, bytes]) -> 
 
 def main(directory: Path, kind: str, every: int = 1) -> None:
     """Try each change, and print after which the files are not those of a run without faults; none should be."""
-    import matplotlib.backends.backend_agg
-    import matplotlib.figure
     import torch._dynamo  # noqa: F401 - by an optimiser, which takes a second
 
     code, n_changes = session(directory / "whole")

@@ -37,7 +37,8 @@ def status(run: PlannedRun, plans: Plans, paths: Paths) -> Status:
     if path.exists():
         result = read_json(path)
         if result.get("plan") == run.plan:
-            return Status("done", f"in {result['seconds'] * result['threads'] / 60:.0f} core minutes")
+            cores = "1 core" if result["threads"] == 1 else f"{result['threads']} cores"
+            return Status("done", f"in {result['seconds'] / 60:.0f} min of {cores}")
         return Status("outdated", f"the row has changed since; to run it anew remove {paths.published(path)}")
     if lacking := paths.lacking(run):
         return Status("cannot run", lacking, expected_minutes(run, plans))
