@@ -1,6 +1,6 @@
-"""A toy training that is killed, or finds the disk full, at the n-th change of its files, for every n; and then is resumed.
+"""A toy training that is killed, or finds the disk full or read-only, at the n-th change of its files; and then is resumed.
 
-    python tests/faulty_training.py DIRECTORY kill|full [EVERY]
+    python tests/faulty_training.py DIRECTORY kill|full|read-only [EVERY]
 
 A run changes the disk in a few system calls only: files are opened for writing, renamed, cut, deleted. What a kill at any
 instruction leaves is what a kill just before one of them leaves. The processes are forked, so that torch is imported once.
@@ -15,6 +15,7 @@ import signal
 import sys
 import traceback
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ from toy_training import TINY, TOY
 
 SETTINGS = {f"model.encoder.{name}": value for name, value in TINY.items()} | {
     "train.epochs": 2,
-    "train.batch_pieces": 150,
+    "train.batch_pieces": 40,
     "train.checkpoint_steps": 1,
 }
 GROWS = "open", "os.mkdir"
@@ -106,17 +107,21 @@ def killed(number: int) -> Callable[[int, str], None]:
     return change
 
 
-def filled(number: int) -> Callable[[int, str], None]:
-    """A disk that is full from the change with this number on."""
+def failing(number: int, code: int, events: tuple[str, ...]) -> Callable[[int, str], None]:
+    """A disk on which these changes fail with an error code, from the change with this number on."""
 
     def change(count: int, event: str) -> None:
-        if count >= number and event in GROWS:
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        if count >= number and event in events:
+            raise OSError(code, os.strerror(code))
 
     return change
 
 
-FAULTS = {"kill": (killed, {-signal.SIGKILL}), "full": (filled, {REFUSED, FINISHED})}
+FAULTS = {
+    "kill": (killed, {-signal.SIGKILL}),
+    "full": (partial(failing, code=errno.ENOSPC, events=GROWS), {REFUSED, FINISHED}),
+    "read-only": (partial(failing, code=errno.EROFS, events=CHANGES), {REFUSED, FINISHED}),
+}
 
 
 def fault_at(number: int, kind: str, faulty: Path, wanted: dict[str, bytes]) -> str | None:

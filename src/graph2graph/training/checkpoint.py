@@ -18,7 +18,7 @@ from safetensors.torch import save as to_safetensors
 from torch import Tensor, nn
 
 from graph2graph.errors import DataError
-from graph2graph.files import write_bytes
+from graph2graph.files import errors_naming, write_bytes
 
 DIRECTORY = "checkpoints"  # in that of the run
 KEPT = 2
@@ -43,8 +43,9 @@ def save(
         write_bytes(path, to_safetensors(tensors, metadata=header))
     except DataError as error:
         raise DataError(f"{error}; the checkpoint cannot be written, --resume goes on from the one before") from error
-    for old in sorted(directory.glob(_PATTERN))[:-KEPT]:
-        old.unlink(missing_ok=True)
+    with errors_naming(directory):
+        for old in sorted(directory.glob(_PATTERN))[:-KEPT]:
+            old.unlink(missing_ok=True)
 
 
 def load(directory: Path) -> tuple[dict[str, Tensor], dict[str, Any]] | None:

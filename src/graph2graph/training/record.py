@@ -36,9 +36,10 @@ class Asked(FrozenModel):
     def config(self, source: str) -> Config:
         """The settings; the number of layers is open if it is the default and the encoder may have fewer."""
         values = migrated(self.settings, source)
-        encoder = values.get("model", {}).get("encoder", {})
-        if self.encoder is not None and encoder.get("layers") == EncoderConfig().layers:
-            del encoder["layers"]
+        config = Config.parse(values, source)
+        if self.encoder is None or config.model.encoder.layers != EncoderConfig().layers:
+            return config
+        values.get("model", {}).get("encoder", {}).pop("layers", None)
         return Config.parse(values, source)
 
     def difference(self, other: "Asked", source: str) -> str | None:

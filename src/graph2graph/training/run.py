@@ -12,7 +12,7 @@ import torch
 
 from graph2graph.encoder import pretrained
 from graph2graph.errors import DataError
-from graph2graph.files import FilePath, write_text
+from graph2graph.files import FilePath, errors_naming, write_text
 from graph2graph.parser.parser import Parser
 from graph2graph.parser.pipeline import Pipeline
 from graph2graph.parser.vocabulary import Vocabulary
@@ -122,8 +122,8 @@ def _only_run_in(output: Path, processes: Processes) -> Iterator[None]:
         if not processes.agreed(is_ours):
             raise DataError(f"{output}: another process is training there; wait for it, or choose another --output")
         if processes.is_first:
-            for directory in (output, output / DIRECTORY):
-                for left_over in directory.glob(".*.part"):
+            with errors_naming(output):
+                for left_over in (*output.glob(".*.part"), *(output / DIRECTORY).glob(".*.part")):
                     left_over.unlink(missing_ok=True)
         yield
 
