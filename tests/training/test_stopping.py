@@ -256,9 +256,9 @@ def test_a_second_process_is_refused_while_the_first_trains(tmp_path: Path) -> N
 
 @pytest.fixture
 def stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The directory of a run that was stopped after its second step."""
+    """The directory of a run that was stopped after its last step, before it was scored."""
     with monkeypatch.context() as patched:
-        signal_at(AFTER_SECOND_STEP, signal.SIGINT, patched)
+        signal_at(WHILE_SCORING_THE_LAST, signal.SIGINT, patched)
         with pytest.raises(Stopped):
             run(tmp_path / "model")
     return tmp_path / "model"

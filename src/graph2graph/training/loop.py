@@ -117,7 +117,8 @@ class Trainer:
                 self.report.planned(self.plan, self.progress.step)
             self.session = self.progress.step, self.elapsed
             while self._goes_on():
-                self._epoch()
+                if not self._was_stopped_while_scoring():
+                    self._epoch()
                 if self._has_steps_left() and self.progress.epoch % self.plan.eval_epochs:
                     continue
                 self._evaluate()
@@ -130,6 +131,12 @@ class Trainer:
         if self.processes.agreed(0 < patience <= self.progress.epochs_since_best):
             return False
         return self._has_steps_left() or self.progress.scored_step < self.progress.step
+
+    def _was_stopped_while_scoring(self) -> bool:
+        """Whether the epoch that has just ended is to be scored, before the next one begins."""
+        progress = self.progress
+        is_new = progress.step > 0 and progress.batch == 0 and progress.epoch % self.plan.eval_epochs == 0
+        return is_new and progress.scored_step < progress.step
 
     def _stop_if_asked(self) -> None:
         """End the session with a checkpoint if a signal has asked for it."""
