@@ -66,7 +66,8 @@ def session(output: Path, change: Callable[[int, str], None] = lambda *_: None) 
         try:
             os.close(reader)
             count = watched(output, change)
-            train(TOY, TOY, output, variant="sent", settings=SETTINGS, resume=True, note=lambda _: None)
+            settings = SETTINGS | {"train.batch_pieces": 90}  # a step an epoch, with all kinds of changes
+            train(TOY, TOY, output, variant="sent", settings=settings, resume=True, note=lambda _: None)
             os.write(writer, str(count()).encode())
             code = FINISHED
         except DataError as error:
