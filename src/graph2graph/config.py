@@ -7,6 +7,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from graph2graph.errors import DataError
 
+Precision = Literal["auto", "fp32", "bf16", "int8"]  # of the encoder
+
 
 class FrozenModel(BaseModel):
     """A group of settings; unknown keys are errors."""

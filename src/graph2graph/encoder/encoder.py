@@ -19,7 +19,7 @@ m width of the input embeddings.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import torch
@@ -29,8 +29,9 @@ from torch.nn import functional as F
 from graph2graph.config import EncoderConfig
 from graph2graph.encoder.dropout import Dropout
 from graph2graph.encoder.graph_attention import GraphAttention
-from graph2graph.encoder.layout import Graph, HeadLayout, Layout, RelatedPairs
+from graph2graph.encoder.layout import AttentionGroup, Graph, HeadLayout, Layout, RelatedPairs
 
+WIDTH_STEP = 16  # the width of a row's attention, with fixed shapes, is a multiple of this
 START_STD = 0.02  # of the initial values of all tables and matrices, as in BERT
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "gelu": F.gelu,
@@ -52,11 +53,9 @@ class Layer(nn.Module):
         self.activation = ACTIVATIONS[config.activation]
         self.dropout = Dropout(config.dropout)
 
-    def forward(
-        self, x: Tensor, heads: HeadLayout, pairs: RelatedPairs | None, bias: Tensor | None, wanted: Tensor | None
-    ) -> Tensor:
+    def forward(self, x: Tensor, groups: Sequence[AttentionGroup], wanted: Tensor | None) -> Tensor:
         """[N, d] -> [N, d], or [W, d] of the wanted tokens."""
-        attended = self.attention(x, heads, pairs, bias, wanted)
+        attended = self.attention(x, groups, wanted)
         x = x if wanted is None else x.index_select(0, wanted)
         x = self.attention_norm(x + self.dropout(attended))
         out: Tensor = self.outer_norm(x + self.dropout(self.outer(self.activation(self.inner(x)))))
@@ -69,6 +68,9 @@ class GraphEncoder(nn.Module):
     def __init__(self, config: EncoderConfig) -> None:
         super().__init__()
         self.config = config
+        self.has_fixed_shapes = (
+            False  # set for parsing: then a row's vectors do not depend on its batch (see precision.py)
+        )
         self.words = nn.Embedding(config.vocab_size, config.input_width)
         self.positions = nn.Embedding(config.max_positions, config.input_width)
         self.segments = nn.Embedding(config.n_segments, config.input_width) if config.n_segments else None
@@ -121,25 +123,40 @@ class GraphEncoder(nn.Module):
         With `wanted`, [W] of the N tokens, the last layer attends to all of them but computes only these, -> [W, d].
         """
         x = self.widen(self.dropout(self.norm(x)))  # [N, d]
-        heads, pairs = HeadLayout(layout, self.config.heads), None
-        if self.config.relations:
-            graph = graph or Graph(*torch.zeros(4, 0, dtype=torch.long, device=x.device))  # without relations
-            pairs = RelatedPairs.of(graph, heads, self.config.relations)
-        bias = self._bias(layout)
+        graph = graph or Graph(*torch.zeros(4, 0, dtype=torch.long, device=x.device))  # without relations
+        groups = self._groups(layout, graph)
         for number, layer in enumerate(self.layers, start=1):
-            x = layer(x, heads, pairs, bias, wanted if number == len(self.layers) else None)
+            x = layer(x, groups, wanted if number == len(self.layers) else None)
         return x
 
-    def _bias(self, layout: Layout) -> Tensor | None:
+    def _groups(self, layout: Layout, graph: Graph) -> list[AttentionGroup]:
+        """The rows, in groups whose attention is computed together: all, or with fixed shapes those of like length."""
+        if not self.has_fixed_shapes:
+            return [self._group(HeadLayout(layout, self.config.heads), graph)]
+        groups = []
+        widths = -(-layout.lengths // WIDTH_STEP) * WIDTH_STEP  # [B]
+        for width in sorted(set(widths.tolist())):
+            rows = (widths == width).nonzero().squeeze(1)
+            is_all = len(rows) == layout.n_rows
+            part = graph if is_all else graph.among(rows, layout.n_rows)
+            groups.append(self._group(HeadLayout(layout, self.config.heads, None if is_all else rows, width), part))
+        return groups
+
+    def _group(self, heads: HeadLayout, graph: Graph) -> AttentionGroup:
+        relations = self.config.relations
+        pairs = RelatedPairs.of(graph, heads, relations) if relations else None
+        return AttentionGroup(heads, pairs, self._bias(heads))
+
+    def _bias(self, heads: HeadLayout) -> Tensor | None:
         """The bias of the scores, [B·h, 1 or n, n]: -∞ at padding, plus MPNet's bias by distance; None if there is neither."""
         bias: Tensor | None = None
-        if layout.n_tokens < layout.n_rows * layout.width:
-            hidden = ~layout.is_real.repeat_interleave(self.config.heads, dim=0)[:, None]  # [B·h, 1, n]
+        if not heads.is_full:
+            hidden = ~heads.is_real.repeat_interleave(self.config.heads, dim=0)[:, None]  # [B·h, 1, n]
             bias = torch.zeros(hidden.shape, device=hidden.device).masked_fill_(hidden, -math.inf)
         if self.position_bias is not None:
-            offsets = torch.arange(layout.width, device=layout.positions.device)
+            offsets = torch.arange(heads.width, device=heads.is_real.device)
             buckets = position_bucket(offsets - offsets[:, None], self.config.position_buckets)  # [n, n]
-            of_distance = self.position_bias(buckets).permute(2, 0, 1).repeat(layout.n_rows, 1, 1)  # [B·h, n, n]
+            of_distance = self.position_bias(buckets).permute(2, 0, 1).repeat(len(heads.is_real), 1, 1)  # [B·h, n, n]
             bias = of_distance if bias is None else of_distance + bias
         return bias
 

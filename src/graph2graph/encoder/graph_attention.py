@@ -18,7 +18,7 @@ c = d / h width of a head (the paper's d), k relation types ("none" included), E
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 
@@ -27,7 +27,7 @@ from torch import Tensor, nn
 
 from graph2graph.config import EncoderConfig
 from graph2graph.encoder.dropout import Dropout
-from graph2graph.encoder.layout import HeadLayout, RelatedPairs, add_at
+from graph2graph.encoder.layout import AttentionGroup, HeadLayout, RelatedPairs, add_at
 
 
 class GraphAttention(nn.Module):
@@ -44,11 +44,21 @@ class GraphAttention(nn.Module):
             self.relation_keys = nn.Parameter(torch.zeros(config.relations, self.head_width))  # W1, [k, c]
             self.relation_values = nn.Parameter(torch.zeros(config.relations, self.head_width))  # W2, [k, c]
 
-    def forward(
-        self, x: Tensor, heads: HeadLayout, pairs: RelatedPairs | None, bias: Tensor | None, wanted: Tensor | None
-    ) -> Tensor:
-        """[N, d] -> [N, d], or [W, d] of the wanted tokens; the bias of the scores is [B·h, 1 or n, n]."""
-        query, key, value = heads.spread(self.qkv(x))  # each [B·h, n, c]
+    def forward(self, x: Tensor, groups: Sequence[AttentionGroup], wanted: Tensor | None) -> Tensor:
+        """[N, d] -> [N, d], or [W, d] of the wanted tokens; each token is in one group."""
+        qkv = self.qkv(x)  # [N, 3·d]
+        if len(groups) == 1:
+            packed = self._attend(qkv, *groups[0])  # [N, d]
+        else:
+            packed = torch.empty_like(x)
+            for group in groups:
+                packed.index_copy_(0, group.heads.tokens, self._attend(qkv, *group))
+        out: Tensor = self.output(packed if wanted is None else packed.index_select(0, wanted))
+        return out
+
+    def _attend(self, qkv: Tensor, heads: HeadLayout, pairs: RelatedPairs | None, bias: Tensor | None) -> Tensor:
+        """Eq. 1 to 4 in the rows of a group, [N, d] of its tokens; the bias of the scores is [B·h, 1 or n, n]."""
+        query, key, value = heads.spread(qkv)  # each [B·h, n, c]
         query = query * self.scale
         scores = torch.bmm(query, key.transpose(1, 2))  # Eq. 2, [B·h, n, n]
         if pairs is not None:
@@ -61,9 +71,7 @@ class GraphAttention(nn.Module):
         context = torch.bmm(self.dropout(attention), value)  # Eq. 1, [B·h, n, c]
         if pairs is not None:
             context += self._related_values(attention, pairs)  # Eq. 4
-        packed = heads.pack(context)  # [N, d]
-        out: Tensor = self.output(packed if wanted is None else packed.index_select(0, wanted))
-        return out
+        return heads.pack(context)
 
     def _add_related_keys(self, scores: Tensor, query: Tensor, pairs: RelatedPairs) -> Tensor:
         """The scores plus q_i · D1[r_ij] / √c for each related pair; the query is already scaled."""

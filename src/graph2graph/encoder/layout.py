@@ -29,6 +29,15 @@ class Graph:
         rows, queries, keys = relations.nonzero(as_tuple=True)
         return cls(rows, queries, keys, relations[rows, queries, keys])
 
+    def among(self, rows: Tensor, n_rows: int) -> "Graph":
+        """The part in some of the rows, which are counted anew."""
+        number = torch.full((n_rows,), -1, device=rows.device).index_copy_(
+            0, rows, torch.arange(len(rows), device=rows.device)
+        )
+        renumbered = number[self.rows]
+        kept = (renumbered >= 0).nonzero().squeeze(1)
+        return Graph(renumbered[kept], self.queries[kept], self.keys[kept], self.relations[kept])
+
 
 class Layout:
     """Where N real tokens stand in B rows of n positions."""
@@ -40,6 +49,11 @@ class Layout:
         columns = torch.arange(self.width, device=lengths.device)
         self.is_real = columns < lengths[:, None]  # [B, n]
         self.positions = self.is_real.flatten().nonzero().squeeze(1)  # [N] of each token, in B·n
+
+    @property
+    def starts(self) -> Tensor:
+        """The first token of each row, [B]."""
+        return self.lengths.cumsum(0) - self.lengths
 
     @property
     def n_tokens(self) -> int:
@@ -63,25 +77,39 @@ class Layout:
 
 
 class HeadLayout:
-    """Spreads packed tokens out as a row for each head, and packs them again; made once and used by every layer."""
+    """Spreads packed tokens out as a row for each head, and packs them again; made once and used by every layer.
 
-    def __init__(self, layout: Layout, n_heads: int) -> None:
-        n_rows, n, device = layout.n_rows, layout.width, layout.positions.device
-        self.n_heads, self.width = n_heads, n
-        heads, parts = torch.arange(n_heads, device=device), torch.arange(3, device=device)  # parts: query, key, value
+    It can be limited to some rows of the batch, and be wider than the longest of them.
+    """
+
+    def __init__(self, layout: Layout, n_heads: int, rows: Tensor | None = None, width: int | None = None) -> None:
+        device = layout.positions.device
+        lengths, starts = layout.lengths, layout.starts
+        if rows is not None:
+            lengths, starts = lengths[rows], starts[rows]
+        n = self.width = layout.width if width is None else width
+        n_rows, self.n_heads = len(lengths), n_heads
+        columns, heads = torch.arange(n, device=device), torch.arange(n_heads, device=device)
+        parts = torch.arange(3, device=device)  # query, key, value
+        self.is_real = columns < lengths[:, None]  # [B, n]
+        self.is_full = bool(self.is_real.all())
         # the token at each position; padding takes token 0, whose copy is masked
-        tokens = torch.zeros(n_rows * n, dtype=torch.long, device=device)
-        tokens[layout.positions] = torch.arange(layout.n_tokens, device=device)
+        tokens = torch.where(self.is_real, starts[:, None] + columns, 0)  # [B, n]
+        positions = self.is_real.flatten().nonzero()  # [N, 1] in B·n
+        self.tokens = tokens.flatten()[positions[:, 0]]  # [N] that are spread out
         tokens = tokens.view(n_rows, 1, n)  # [B, 1, n]
         in_qkv = (tokens * 3 + parts[:, None, None, None]) * n_heads + heads[:, None]  # [3, B, h, n]
         self._qkv_from = in_qkv.flatten()  # [3·B·h·n] in N·3·h
-        self._context_from = (tokens * n_heads + heads[:, None]).flatten()  # [B·h·n] in N·h
-        rows, columns = layout.positions[:, None] // n, layout.positions[:, None] % n  # [N, 1]
-        positions = (rows * n_heads + heads) * n + columns  # [N, h] in B·h·n
-        self._qkv_to = (positions[:, None] + parts[:, None] * (n_rows * n_heads * n)).flatten()  # [N·3·h] in 3·B·h·n
+        positions = (positions // n * n_heads + heads) * n + positions % n  # [N, h] in B·h·n
         self._context_to = positions.flatten()  # [N·h] in B·h·n
-        is_padding = ~layout.is_real.repeat_interleave(n_heads, dim=0)  # [B·h, n]
-        self._padding = is_padding.flatten().nonzero().squeeze(1)  # [padding] in B·h·n
+        self._qkv_to = self._context_from = self._padding = None  # for gradients only
+        if torch.is_grad_enabled():
+            self._qkv_to = (
+                positions[:, None] + parts[:, None] * (n_rows * n_heads * n)
+            ).flatten()  # [N·3·h] in 3·B·h·n
+            self._context_from = (tokens * n_heads + heads[:, None]).flatten()  # [B·h·n] in N·h
+            is_padding = ~self.is_real.repeat_interleave(n_heads, dim=0)  # [B·h, n]
+            self._padding = is_padding.flatten().nonzero().squeeze(1)  # [padding] in B·h·n
 
     def spread(self, qkv: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """[N, 3·d] -> query, key and value, each [B·h, n, c]."""
@@ -114,14 +142,24 @@ class RelatedPairs(NamedTuple):
         )
 
 
+class AttentionGroup(NamedTuple):
+    """Rows whose attention is computed together."""
+
+    heads: HeadLayout
+    pairs: RelatedPairs | None
+    bias: Tensor | None  # of the scores, [B·h, 1 or n, n]
+
+
 # Two operations with a cheaper gradient than autograd's.
 
 
-def rearrange(rows: Tensor, index: Tensor, inverse: Tensor, unused: Tensor | None = None) -> Tensor:
+def rearrange(rows: Tensor, index: Tensor, inverse: Tensor | None, unused: Tensor | None = None) -> Tensor:
     """rows[index]. A row may be copied several times, but only its copy at inverse[i] is used; `unused` rows have none.
 
-    So the gradient of a row is that of one copy: a look-up in place of a sum.
+    So the gradient of a row is that of one copy: a look-up in place of a sum. Without `inverse` there is no gradient.
     """
+    if inverse is None:
+        return rows.index_select(0, index)
     out: Tensor = _Rearrange.apply(rows, index, inverse, unused)  # type: ignore[no-untyped-call]
     return out
 

@@ -1,78 +1,93 @@
-"""Encoder layers with 8-bit integer products, for faster parsing on a CPU.
+"""The precision of a model: the number format of its encoder, which one `auto` means, and how an encoder is prepared for it."""
 
-Weights have 7 bits and one scale for each output: with 8 bits, CPUs without VNNI can overflow the 16 bits in which they add two
-products, and trees would differ between machines. Activations have 8 bits, scaled to the smallest and largest value of their
-token, so that the sentences of a batch cannot influence each other. Wide layers scale each group of inputs by itself, because a
-few large activations would leave the others few levels. Sums of integers are exact and do not depend on their order.
-"""
-
-from typing import Literal, NamedTuple
+import math
+import os
+from typing import Any, Literal, get_args
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
+from graph2graph.config import Precision
+from graph2graph.encoder import cpu, probe
 from graph2graph.encoder.encoder import GraphEncoder
+from graph2graph.encoder.packed import Int8Linear, PackedLinear
 from graph2graph.errors import DataError
 
-Precision = Literal["fp32", "int8"]
-
-WEIGHT_LEVELS, ACTIVATION_LEVELS = 63, 255
-GROUP = 768  # inputs that share one scale, at most
-
-
-class _Group(NamedTuple):
-    """The weights of a group of inputs, I of them."""
-
-    inputs: slice
-    packed: Tensor  # integers, [out, I]
-    scales: Tensor  # [out]
-    sums: Tensor  # [out] of the weights of each output
+VARIABLE = "G2G_PRECISION"  # what `auto` means; with it, nothing is tried
+# `auto` takes a precision only if it is this many times as fast as the ones before, which are more accurate
+GAINS = {"parse": {"bf16": 1.1, "int8": 1.15}, "train": {"bf16": 1.1}}
+ENOUGH_FLAGS = {  # with none of these flags a precision cannot gain anything, and is not tried for `auto`
+    "parse": {"avx512_bf16", "amx_bf16", "avx2", *cpu.INTEGER_PRODUCTS},
+    "train": {"avx512_bf16", "amx_bf16"},
+}
 
 
-class Int8Linear(nn.Module):
-    """A linear layer that multiplies integers."""
-
-    def __init__(self, linear: nn.Linear) -> None:
-        super().__init__()
-        self.bias = linear.bias.detach()
-        self.no_bias, self.zeros = torch.zeros_like(self.bias), torch.zeros(len(self.bias), dtype=torch.int32)
-        first, self.groups = 0, list[_Group]()
-        for weight in torch.split(linear.weight.detach(), GROUP, dim=1):
-            scales = weight.abs().amax(dim=1).clamp(min=1e-12) / WEIGHT_LEVELS
-            integers = (weight / scales[:, None]).round().to(torch.int8)
-            packed = torch.ops.onednn.qlinear_prepack(integers, None)
-            inputs = slice(first, first := first + weight.shape[1])
-            self.groups.append(_Group(inputs, packed, scales, integers.sum(dim=1) * scales))
-
-    def forward(self, x: Tensor) -> Tensor:
-        """[N, in] -> [N, out]."""
-        first, *others = self.groups
-        out = self._product(x[:, first.inputs], first, self.bias)
-        for group in others:
-            out += self._product(x[:, group.inputs], group, self.no_bias)
-        return out
-
-    def _product(self, x: Tensor, group: _Group, bias: Tensor) -> Tensor:
-        """The part of a group of inputs plus the bias, [N, out]; an input is approximately least + integer · step."""
-        least = x.amin(dim=-1, keepdim=True)  # [N, 1]
-        step = (x.amax(dim=-1, keepdim=True) - least).div_(ACTIVATION_LEVELS).clamp_(min=1e-12)
-        integers = (x - least).div_(step).add_(0.5).to(torch.uint8)  # rounds, since the conversion truncates
-        product = torch.ops.onednn.qlinear_pointwise(
-            integers, 1.0, 0, group.packed, group.scales, self.zeros, None, 1.0, 0, torch.float32, "none", [], ""
-        )
-        return torch.addcmul(bias, product, step, out=product).addcmul_(least, group.sums)
+def resolve(asked: Precision, work: Literal["parse", "train"] = "parse") -> Precision:
+    """The precision to compute in: what is asked for, if it works on this machine, or for `auto` the best one that works."""
+    if asked == "auto" and (forced := os.environ.get(VARIABLE)):
+        if forced not in get_args(Precision):
+            raise DataError(f"{VARIABLE}: expected {', '.join(get_args(Precision))}, found {forced}")
+        return "fp32" if (work, forced) == ("train", "int8") else forced  # type: ignore[return-value]
+    if asked == "fp32" or (asked == "auto" and not cpu.flags() & ENOUGH_FLAGS[work]):
+        return "fp32"
+    if asked == "auto":
+        return _best(work)
+    if not any(trial.works for trial in probe.trials() if (trial.work, trial.precision) == (work, asked)):
+        raise DataError(f"{asked} does not work on this CPU ({cpu.name()}), as a trial showed; use fp32 or auto")
+    return asked
 
 
-def to_int8(encoder: GraphEncoder) -> None:
-    """Replace the linear layers of an encoder in place; afterwards it cannot be trained."""
+def _best(work: str) -> Precision:
+    """The fastest precision that works; a less accurate one has to be clearly faster."""
+    seconds = {trial.precision: trial.seconds for trial in probe.trials() if trial.work == work and trial.works}
+    best: Precision = "fp32"
+    for precision, gain in GAINS[work].items():
+        if best in seconds and seconds.get(precision, math.inf) * gain < seconds[best]:
+            best = precision  # type: ignore[assignment]
+    return best
+
+
+def prepare(encoder: GraphEncoder, precision: Precision, *others: nn.Module) -> None:
+    """Prepare an encoder in place for parsing in a resolved precision, others in fp32; afterwards none can be trained.
+
+    Linear layers are in that precision; softmax, LayerNorm and what is added up from layer to layer are in fp32. The
+    attention of a row gets a shape that depends on its length alone, so its vectors do not depend on its batch.
+    """
     if encoder.words.weight.device.type != "cpu":
-        raise DataError("int8 is for CPUs")
+        if precision != "fp32":
+            raise DataError(f"{precision} is for CPUs")
+        return
+    encoder.has_fixed_shapes = True
+    layer: Any
     try:
-        for module in list(encoder.layers.modules()):
-            for name, child in list(module.named_children()):
-                if isinstance(child, nn.Linear):
-                    module.add_module(name, Int8Linear(child))
+        for layer in encoder.layers:
+            _prepare_inner(layer, precision, encoder.config.activation)
+            if precision == "int8" and not cpu.multiplies_integers():
+                layer.outer = PackedLinear(layer.outer)  # with weights of 7 bits, this one costs accuracy
+        _pack(encoder.layers, precision)
+        for module in others:
+            _pack(module, "fp32")
     except (AttributeError, NotImplementedError, RuntimeError) as error:
-        raise DataError(
-            "int8 needs the integer products of oneDNN, absent from this build of torch; use fp32"
-        ) from error
+        if precision != "fp32":  # which does without
+            raise DataError(f"{precision} needs oneDNN, absent from this build of torch; use fp32") from error
+
+
+def _pack(module: nn.Module, precision: Precision) -> None:
+    """Pack the linear layers in a module."""
+    for parent in list(module.modules()):
+        for name, child in list(parent.named_children()):
+            if isinstance(child, nn.Linear):
+                parent.add_module(
+                    name, Int8Linear(child) if precision == "int8" else PackedLinear(child, _dtype(precision))
+                )
+
+
+def _prepare_inner(layer: Any, precision: Precision, activation: str) -> None:
+    """Pack the first feed-forward layer together with its activation."""
+    if precision != "int8":
+        layer.inner = PackedLinear(layer.inner, _dtype(precision), activation=activation, out=_dtype(precision))
+        layer.activation = nn.Identity()
+
+
+def _dtype(precision: Precision) -> torch.dtype:
+    return torch.bfloat16 if precision == "bf16" else torch.float32

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from graph2graph import __version__
 from graph2graph.errors import DataError, first_line
-from graph2graph.files import errors_naming, write_json
+from graph2graph.files import errors_naming, user_cache, write_json
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi
@@ -29,10 +29,10 @@ _NAME = re.compile(r"(?:[A-Za-z0-9_][\w.-]*/)?[A-Za-z0-9_][\w.-]*", re.ASCII)
 
 
 def home() -> Path:
-    """The directory of downloaded models: G2G_HOME, or graph2graph in the user's cache."""
-    if chosen := os.environ.get("G2G_HOME"):
-        return Path(chosen).expanduser()
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "graph2graph"
+    """The directory of downloaded models."""
+    if (found := user_cache()) is None:
+        raise DataError("there is no home directory to keep models in; set G2G_HOME to a directory for them")
+    return found
 
 
 def download_path(name: str) -> Path:

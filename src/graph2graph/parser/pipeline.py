@@ -11,8 +11,8 @@ from itertools import chain, islice, tee
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from graph2graph.config import Precision
 from graph2graph.decoding.options import ParseOptions, TagSource
-from graph2graph.encoder.precision import Precision
 from graph2graph.errors import DataError
 from graph2graph.files import FilePath
 from graph2graph.parser import catalogue
@@ -57,20 +57,19 @@ class Pipeline:
         text_model: TextModel | None = None,
         *,
         directory: Path | None = None,
-        precision: Precision = "fp32",
     ) -> None:
-        self.parser, self.directory, self.precision = parser, directory, precision
+        self.parser, self.directory = parser, directory
         self.name = "this model" if directory is None else str(directory)
         self._text_model = text_model
 
     @classmethod
-    def load(cls, model: FilePath = catalogue.DEFAULT, *, precision: Precision = "fp32") -> "Pipeline":
+    def load(cls, model: FilePath = catalogue.DEFAULT, *, precision: Precision = "auto") -> "Pipeline":
         """Load the pipeline in a model directory, or a shipped or downloaded model by name; the network is not used."""
         directory = catalogue.find(model)
         file = directory / text.FILE_NAME
         text_model = TextModel.load(file) if file.exists() else None
         parser = Parser.load(directory, precision=precision)
-        return cls(parser, text_model, directory=directory, precision=precision)
+        return cls(parser, text_model, directory=directory)
 
     @property
     def has_text_model(self) -> bool:
@@ -173,7 +172,7 @@ class Pipeline:
         elif self.directory is None:
             raise DataError("workers need a model in a directory, since each loads it for itself")
         else:
-            trees = parse_in_workers(self.directory, tagged, workers, options=options, precision=self.precision)
+            trees = parse_in_workers(self.directory, tagged, workers, options=options, precision=self.parser.precision)
         return (one.finish(tree) for one, tree in zip(waiting, trees, strict=True))
 
     def nbest_prepared(self, prepared: Iterable[Prepared], options: ParseOptions) -> Iterator[list[Candidate]]:
@@ -184,6 +183,6 @@ class Pipeline:
             yield [candidate._replace(sentence=one.finish(candidate.sentence)) for candidate in candidates]
 
 
-def load(model: FilePath = catalogue.DEFAULT, *, precision: Precision = "fp32") -> Pipeline:
+def load(model: FilePath = catalogue.DEFAULT, *, precision: Precision = "auto") -> Pipeline:
     """Load the pipeline in a model directory, or a shipped or downloaded model by name: `load()("The dog barks.")`."""
     return Pipeline.load(model, precision=precision)
