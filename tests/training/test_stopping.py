@@ -96,13 +96,13 @@ def test_a_stopped_run_loses_no_step(
 def test_stopped_while_the_best_model_is_scored_on_everything(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No step is left then, and patience may have ended the run: it only has to be scored again."""
     settings = {"train.eval_sentences": 3, "train.epochs": 4, "train.patience": 1, "train.scratch_learning_rate": 1e-9}
-    run(tmp_path / "whole", **settings)
+    run(tmp_path / "whole" / "model", **settings)
     with monkeypatch.context() as patched:
         signal_at(WHILE_SCORING_ALL, signal.SIGINT, patched)
         with pytest.raises(Stopped):
             run(tmp_path / "model", **settings)
     run(tmp_path / "model", resume=True, **settings)
-    assert contents(tmp_path / "model") == contents(tmp_path / "whole")
+    assert contents(tmp_path / "model") == contents(tmp_path / "whole" / "model")
 
 
 def test_a_second_ctrl_c_does_not_wait(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

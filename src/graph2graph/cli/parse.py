@@ -80,6 +80,10 @@ def parse(
     batch_tokens: int = typer.Option(None, min=1, help="Word pieces encoded at once; does not change the trees."),
     threads: int = typer.Option(None, min=1, help="Threads of each process. Default: all cores."),
     workers: int = typer.Option(1, min=1, help="Processes of one thread each; for many sentences faster than threads."),
+    language_check: bool = typer.Option(
+        True, help="Warn of an input that seems to be in another language than the model's."
+    ),
+    verify: bool = typer.Option(False, "--verify", help="Compare the model's files with its checksums first."),
     offline: bool = typer.Option(
         False, "--offline", help="Accepted for scripts: g2g parse never uses the network, only g2g download does."
     ),
@@ -124,7 +128,7 @@ def parse(
     if threads is not None:
         torch.set_num_threads(threads)
     parser = InputParser(
-        pipeline=Pipeline.load(model, precision=precision),
+        pipeline=Pipeline.load(model, precision=precision, verify=verify, check_language=language_check),
         options=options,
         workers=workers,
         nbest=nbest,

@@ -9,12 +9,13 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from graph2graph.cli.inputs import Input
+from graph2graph.cli.printing import is_quiet
 from graph2graph.treebank.sentence import Sentence
 
 
 def with_progress(sentences: Iterable[Sentence], inputs: Sequence[Input]) -> Iterator[Sentence]:
     """Yield the sentences; show on a terminal how much of the inputs they make up, and in the end how many they were."""
-    if not sys.stderr.isatty():
+    if is_quiet() or not sys.stderr.isatty():
         yield from sentences
         return
     is_conllu, console = all(given.format == "conllu" for given in inputs), Console(stderr=True)

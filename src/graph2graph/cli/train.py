@@ -17,6 +17,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+from graph2graph.cli.printing import is_quiet
 from graph2graph.errors import DataError
 from graph2graph.training.options import TrainOptions
 from graph2graph.training.report import RunReport
@@ -145,11 +146,15 @@ def _train(request: Request) -> None:
 
     console, processes = Console(stderr=True), Processes()
 
-    def note(message: str) -> None:
+    def say(message: str) -> None:
         if processes.is_first:
             console.print(message, highlight=False, markup=False, soft_wrap=True)
 
-    report = _BarReport(note, console, has_bar=processes.is_first and console.is_terminal)
+    def note(message: str) -> None:
+        if not is_quiet():
+            say(message)
+
+    report = _BarReport(note, console, has_bar=processes.is_first and console.is_terminal and not is_quiet())
     again = shlex.join(["g2g", "train", "--output", str(request.output), "--resume"])
     try:
         with warnings.catch_warnings(), report.progress:
@@ -157,10 +162,10 @@ def _train(request: Request) -> None:
             run(request, processes, report)
         processes.finish()
     except Stopped as stopped:
-        note(f"stopped after step {stopped.step:,}, which is saved; to go on: {again}")
+        say(f"stopped after step {stopped.step:,}, which is saved; to go on: {again}")
         raise typer.Exit(128 + stopped.signal) from stopped
     except KeyboardInterrupt as interrupt:
-        note("interrupted; the same command with --resume goes on from the last checkpoint, if there is one")
+        say("interrupted; the same command with --resume goes on from the last checkpoint, if there is one")
         raise typer.Exit(128 + signal.SIGINT) from interrupt
     finally:
         processes.close()

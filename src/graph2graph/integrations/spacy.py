@@ -34,7 +34,7 @@ from graph2graph.parser import catalogue
 from graph2graph.parser.pipeline import Pipeline
 from graph2graph.parser.vocabulary import TAG_COLUMNS
 from graph2graph.treebank.sentence import UPOS, Sentence
-from graph2graph.treebank.spacy_doc import ROOT, set_attributes
+from graph2graph.treebank.spacy_doc import ROOT, noun_chunks, set_attributes
 
 SPACE = "dep"  # the label of white space
 
@@ -65,6 +65,12 @@ class GraphParser(Pipe):
     def pipeline(self) -> Pipeline:
         """The parser and its text model; loaded at first use, since spaCy creates components before it reads their files."""
         return Pipeline.load(self.model, precision=self.precision)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The labels that the component can assign."""
+        vocabulary = self.pipeline.parser.vocabulary
+        return (*(label for label in vocabulary.labels if label != vocabulary.root_label), ROOT, SPACE)
 
     def __call__(self, doc: Doc) -> Doc:
         """Parse one Doc."""
@@ -97,7 +103,7 @@ class GraphParser(Pipe):
         found = []
         for start, end in pairwise([*self._starts(doc), len(doc)]):
             words = [i for i in range(start, end) if not doc[i].is_space]
-            sentence = Sentence.from_words([doc[i].text for i in words])
+            sentence = Sentence.from_words([" ".join(doc[i].text.split()) for i in words])
             if column is not None and tags is not None:
                 sentence = sentence.with_columns({column: [tags[i] for i in words]})
             elif column is not None and words and plan.options.tags is TagSource.KEEP:
@@ -186,6 +192,7 @@ def _annotate(doc: Doc, parts: Sequence[tuple[DocSentence, Sentence | None]]) ->
     # spaCy has derived the starts from the heads, wrongly where many arcs cross, so they are set again.
     starts = {part.start for part, _ in parts}
     set_attributes(doc, SENT_START=[1 if i in starts else -1 for i in range(len(doc))])
+    doc.noun_chunks_iterator = noun_chunks  # type: ignore[attr-defined]
 
 
 def make(

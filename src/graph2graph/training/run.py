@@ -12,7 +12,8 @@ import torch
 
 from graph2graph.encoder import pretrained
 from graph2graph.errors import DataError
-from graph2graph.files import FilePath, errors_naming, write_text
+from graph2graph.files import FilePath, errors_naming, write_json, write_text
+from graph2graph.parser import checksums, language
 from graph2graph.parser.parser import Parser
 from graph2graph.parser.pipeline import Pipeline
 from graph2graph.parser.vocabulary import Vocabulary
@@ -136,6 +137,8 @@ def _train(request: Request, asked: Asked, parser: Parser, data: Data, processes
     outcome = Trainer(request, parser, data.examples, data.dev, processes, report).run()
     if outcome is not None:
         write_text(request.output / "README.md", card(request, parser, data.train, outcome))
+        write_json(request.output / language.FILE_NAME, language.CommonWords.of(data.train).to_json())
+        checksums.write(request.output)
         result = {
             "dev": outcome.scores.as_dict(),
             "seconds": round(outcome.seconds, 1),
