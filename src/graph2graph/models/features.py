@@ -164,6 +164,8 @@ def _spans(sizes: IntArray, room: int) -> list[tuple[int, int]]:
 
 def _window_of(n_words: int, spans: list[tuple[int, int]]) -> IntArray:
     """The window that represents each node, [n + 1]: of those that hold it, the one whose middle is nearest; ROOT's is 0."""
+    if len(spans) == 1:
+        return np.zeros(n_words + 1, dtype=np.int64)
     words = np.arange(n_words)
     is_inside = np.array([(words >= first) & (words < last) for first, last in spans])  # [windows, n]
     middles = np.array([(first + last - 1) / 2 for first, last in spans])

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import torch
 
-from graph2graph.config import Config, EncoderConfig
+from graph2graph.config import Config, EncoderConfig, Precision
 from graph2graph.decoding.beam import Hypothesis, beam_search
 from graph2graph.decoding.greedy import Decisions, Given, Tree, Work, greedy, taken_arcs
 from graph2graph.decoding.long_sentences import decode_long
@@ -18,7 +18,7 @@ from graph2graph.decoding.options import ParseOptions, TagSource
 from graph2graph.encoder import pretrained
 from graph2graph.encoder.encoder import GraphEncoder
 from graph2graph.encoder.pieces import Pieces
-from graph2graph.encoder.precision import Precision, prepare, resolve
+from graph2graph.encoder.precision import prepare, resolve
 from graph2graph.errors import DataError
 from graph2graph.files import FilePath
 from graph2graph.models.features import Features, Featurizer, Words
@@ -30,6 +30,7 @@ from graph2graph.parser.model_directory import Settings
 from graph2graph.parser.vocabulary import TAG_COLUMNS, Vocabulary
 from graph2graph.parser.windows import DecodeBatch, Windows
 from graph2graph.treebank.sentence import Sentence
+from graph2graph.variants import variant_of
 
 BATCHES_TOGETHER = 4  # batches of a sentence model that are decoded together
 TRAINING_SETTINGS = {"dropout", "attention_dropout"}  # of an encoder; they do not come from a pretrained one
@@ -55,6 +56,11 @@ class Parser:
         tag_column, max_positions = TAG_COLUMNS[config.data.tags], config.model.encoder.max_positions
         self.featurizer = Featurizer(pieces, vocabulary.tags, tag_column=tag_column, max_positions=max_positions)
         self._windows = Windows()
+
+    def __repr__(self) -> str:
+        variant, encoder = variant_of(self.config.model), self.config.model.encoder
+        shape = f"{encoder.layers} layers × {encoder.width}, {len(self.vocabulary.labels)} labels"
+        return f"Parser({variant.title if variant else 'custom'}, {shape})"
 
     @classmethod
     def create(
@@ -104,6 +110,7 @@ class Parser:
     def load(cls, directory: FilePath, *, precision: Precision = "auto") -> "Parser":
         """Load the parser in a directory, to parse in this precision: by default in the one that suits the CPU best."""
         precision, settings = resolve(precision), model_directory.read_settings(directory)
+        model_directory.check_size(directory, settings.config)
         with torch.device("meta"):  # initial weights would be overwritten at once
             model = _new_model(settings)
         model.load_state_dict(model_directory.read_weights(directory, model), assign=True)

@@ -109,10 +109,14 @@ class States:
         if not is_legal.all():
             wrong = int(np.argmin(is_legal))
             raise ValueError(f"{Action(int(actions[wrong])).title} is not legal in row {rows[wrong]}")
-        self._shift(rows[actions == Action.SHIFT])
-        self._swap(rows[actions == Action.SWAP])
+        # indexing no rows costs as much as indexing a few, and a single sentence takes only one kind of action
+        if len(shifted := rows[actions == Action.SHIFT]):
+            self._shift(shifted)
+        if len(swapped := rows[actions == Action.SWAP]):
+            self._swap(swapped)
         arcs = arcs_of(actions, focus)
-        self._attach(rows[arcs.positions], arcs, None if labels is None else labels[arcs.positions])
+        if len(arcs.positions):
+            self._attach(rows[arcs.positions], arcs, None if labels is None else labels[arcs.positions])
 
     def _shift(self, rows: IntArray) -> None:
         self.buffer_size[rows] -= 1
