@@ -123,7 +123,7 @@ def test_given_arcs_of_a_long_sentence_win(name: str) -> None:
     heads[17] = 0
     labels = [label if rng.random() < 0.3 else "_" for label in ["obj"] * 60]
     labels[17] = "root"
-    given = Sentence.from_words(TOY_FORMS[:60]).with_tree(heads, labels)
+    given = Sentence.from_words(KINDS["running text"](60)).with_tree(heads, labels)
     [found] = parser.parse([given], keep_arcs=True, probabilities=True)
     check_tree(found)
     assert all(old in (None, new) for old, new in zip(heads, found.heads, strict=True))
@@ -152,7 +152,7 @@ def test_a_part_sees_the_arcs_of_the_parts_before(parser_of: Callable[..., Parse
 
     parser.model.encode_sentences = seen  # type: ignore[method-assign]
     try:
-        list(parser.parse([Sentence.from_words(TOY_FORMS[:60])], reencode=0.0))
+        list(parser.parse([Sentence.from_words(KINDS["running text"](60))], reencode=0.0))
     finally:
         del parser.model.encode_sentences
     assert n_known[0] == 0 < max(n_known)
