@@ -7,6 +7,7 @@ import torch inside their functions, so that `g2g --help` and the small commands
 import io
 import os
 import sys
+from typing import NoReturn
 
 import typer
 
@@ -20,14 +21,15 @@ from graph2graph.cli.info import info
 from graph2graph.cli.models import models
 from graph2graph.cli.oracle import oracle
 from graph2graph.cli.parse import parse
-from graph2graph.cli.printing import report
+from graph2graph.cli.printing import log_on_standard_error, report_error, with_levels
 from graph2graph.cli.reproduce import reproduce
 from graph2graph.cli.serve import serve
 from graph2graph.cli.streams import FormatCommand
 from graph2graph.cli.train import train
 from graph2graph.cli.train_text import train_text
+from graph2graph.cli.upload import upload
 from graph2graph.cli.validate import validate
-from graph2graph.errors import DataError
+from graph2graph.errors import DataError, notes_of, one_line
 from graph2graph.parser.allocation import limit_kernel_cache
 
 app = typer.Typer(
@@ -55,10 +57,10 @@ def _options(
 
 COMMANDS = (
     *(parse, train, train_text, evaluate, analyze, reproduce, draw, oracle),
-    *(validate, serve, models, info, download, compress),
+    *(validate, serve, models, info, download, upload, compress),
 )
 for command in COMMANDS:
-    app.command(cls=FormatCommand if command in (parse, draw) else None)(command)
+    app.command(cls=FormatCommand if command in (parse, draw) else None)(with_levels(command))
 
 
 def main() -> None:
@@ -67,15 +69,32 @@ def main() -> None:
         if isinstance(stream, io.TextIOWrapper):  # escape what a terminal cannot show
             stream.reconfigure(errors="backslashreplace")
     limit_kernel_cache()
+    with log_on_standard_error():
+        _run()
+
+
+def _run() -> None:
     try:
-        app()
+        try:
+            app()
+        finally:
+            sys.stdout.flush()
     except DataError as error:
-        sys.stdout.flush()
-        report(str(error))
-        sys.exit(1)
+        _fail(error, str(error))
     except BrokenPipeError:  # as in `g2g … | head`
+        _fail(None)
+    except OSError as error:
+        _fail(error, f"{one_line(str(error.filename or 'standard output'))}: {error.strerror or error}")
+    except KeyboardInterrupt as error:
+        _fail(error, "interrupted", code=130)
+
+
+def _fail(error: BaseException | None, message: str = "", *, code: int = 1) -> NoReturn:
+    """End the process with one line, which has the error's notes too."""
+    try:
+        sys.stdout.flush()
+    except OSError:  # a full disk or a closed pipe: nothing more can be written, at exit neither
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(1)
-    except KeyboardInterrupt:
-        report("interrupted")
-        sys.exit(130)
+    if error is not None:
+        report_error("; ".join([message, *notes_of(error)]))
+    sys.exit(code)

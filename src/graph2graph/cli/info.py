@@ -11,7 +11,9 @@ from rich.table import Table
 
 from graph2graph.cli.printing import print_json
 from graph2graph.files import read_json
-from graph2graph.parser import catalogue
+from graph2graph.parser import catalogue, checksums
+from graph2graph.parser.hub_card import without_front_matter
+from graph2graph.treebank.characters import printable
 from graph2graph.variants import variant_of
 
 STORED = {"fp32": "single precision", "fp16": "half precision", "int8": "8 bits"}
@@ -21,6 +23,7 @@ def info(
     model: str = typer.Argument(
         catalogue.DEFAULT, metavar="MODEL", help="A shipped or downloaded model, or the directory of a trained one."
     ),
+    verify: bool = typer.Option(False, "--verify", help="Compare the model's files with its checksums first."),
     as_json: bool = typer.Option(False, "--json", help="Print a JSON object."),
 ) -> None:
     """Print the card of a model, then its variant, size, labels and tags.
@@ -31,14 +34,17 @@ def info(
 
     g2g info DIR --json
     """
-    description = _describe(catalogue.find(model))
+    directory = catalogue.find(model)
+    if verify:
+        checksums.verify(directory)
+    description = _describe(directory)
     if as_json:
         print_json(description)
         return
     console = Console()
     if card := description["card"]:
         if console.is_terminal:
-            console.print(Markdown(card))
+            console.print(Markdown("\n".join(map(printable, without_front_matter(card).splitlines()))))
         else:  # verbatim, for other programs
             typer.echo(card)
     console.print(_table(description))

@@ -64,7 +64,9 @@ class InputParser:
         """The sentences of all inputs with their trees. Neighbouring inputs with the same plan for tags share batches."""
         plans = ((self.pipeline.plan(self.options, has_tags=one.format == "conllu"), one) for one in inputs)
         for options, group in groupby(plans, lambda planned: planned[0].options):
-            prepared = chain.from_iterable(self._prepare(given, plan) for plan, given in group)
+            prepared = chain.from_iterable(
+                self.pipeline.watched(self._prepare(given, plan), given.name) for plan, given in group
+            )
             if self.nbest == 1:
                 yield from self.pipeline.parse_prepared(prepared, options, workers=self.workers)
             else:
@@ -86,8 +88,9 @@ class InputParser:
                 ranges=self.ranges,
                 ids=self.ids,
             )
-        read = horizontal if given.format == "horizontal" else vertical
-        return self.pipeline.prepare(read(read_lines(given.source, given.name)), plan)
+        lines = read_lines(given.source, given.name)
+        sentences = horizontal(lines) if given.format == "horizontal" else vertical(lines, name=given.name)
+        return self.pipeline.prepare(sentences, plan)
 
 
 def _with_ranks(candidates: "Sequence[Candidate]") -> Iterator[Sentence]:

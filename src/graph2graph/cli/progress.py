@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from graph2graph.cli.inputs import Input
+from graph2graph.cli.printing import is_quiet
 from graph2graph.treebank.sentence import Sentence
 
 INTERVAL = 0.2  # seconds between updates
@@ -16,7 +17,7 @@ INTERVAL = 0.2  # seconds between updates
 
 def with_progress(sentences: Iterable[Sentence], inputs: Sequence[Input]) -> Iterator[Sentence]:
     """Yield the sentences, and show on a terminal how much of the inputs they make up."""
-    if not sys.stderr.isatty():
+    if is_quiet() or not sys.stderr.isatty():
         yield from sentences
         return
     is_conllu = all(given.format == "conllu" for given in inputs)

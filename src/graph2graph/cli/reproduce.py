@@ -1,5 +1,6 @@
 """`g2g reproduce`: run a table of the paper anew."""
 
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -7,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 from rich.table import Table
 
-from graph2graph.cli.printing import print_json, print_table, report
+from graph2graph.cli.printing import LOGGER, is_quiet, print_json, print_table, report
 from graph2graph.errors import DataError
 from graph2graph.files import write_json, write_text
 from graph2graph.reproduce.paths import Paths
@@ -95,7 +96,7 @@ def _run(runs: list[PlannedRun], plans: Plans, paths: Paths, workers: int) -> li
     from graph2graph.reproduce.runner import run_all
     from graph2graph.reproduce.table_page import page, picture
 
-    note = partial(typer.echo, err=True)
+    note: Callable[[str], None] = LOGGER.info if is_quiet() else partial(typer.echo, err=True)
 
     def write() -> None:
         write_text(paths.page(plans.name, plans.label), page(plans, paths))

@@ -1,8 +1,10 @@
 """Files on the command line: `-` is standard input or output, `-o/--output` a path, `-f/--format` a format."""
 
+import signal
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 from typing import IO, Annotated, Any
 
@@ -10,12 +12,18 @@ import typer
 from typer.core import TyperCommand
 
 from graph2graph import files
-from graph2graph.cli.printing import report
+from graph2graph.cli.printing import report_error
+from graph2graph.errors import DataError
+from graph2graph.treebank import drawing
+from graph2graph.treebank.sentence import Sentence
 
 OutputFile = Annotated[
     Path, typer.Option("--output", "-o", metavar="FILE", help="File to write; - is standard output.")
 ]
 FORMATS = ("conllu", "json", "tree", "svg", "text")
+STANDARD = Path("-")  # standard input or output
+MAX_IN_PICTURE = 500  # sentences
+TERMINATED = 143  # the exit code of a process that SIGTERM ended
 
 
 class FormatCommand(TyperCommand):
@@ -28,7 +36,9 @@ class FormatCommand(TyperCommand):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse the arguments, unless `--output` is given the name of a format."""
         if (name := _format_after_output(args)) is not None:
-            report(f"--output is a path now; write `-f {name}` for the format, or `-o {name}` for a file of that name")
+            report_error(
+                f"--output is a path now; write `-f {name}` for the format, or `-o {name}` for a file of that name"
+            )
             raise typer.Exit(2)
         return super().parse_args(ctx, args)
 
@@ -57,12 +67,39 @@ def name_of(file: Path) -> str:
 def output(file: Path) -> Iterator[IO[bytes]]:
     """Open a file to write, or standard output for `-`.
 
-    The file is replaced once everything is written, so it may be the input. If the command fails, what it had written by
-    then is kept in FILE.part.
+    The file is replaced once everything is written, so it may be the input. If the command fails or is stopped, what it had
+    written by then is kept in FILE.part.
     """
-    if str(file) == "-":
-        yield sys.stdout.buffer
-        sys.stdout.buffer.flush()
+    if str(file) in ("-", "/dev/stdout"):
+        with files.errors_naming("standard output"):
+            yield sys.stdout.buffer
+            sys.stdout.buffer.flush()
     else:
-        with files.writing(file, keep_partial=True) as stream:
+        with _cleaning_up_when_terminated(), files.writing(file, keep_partial=True) as stream:
             yield stream
+
+
+@contextmanager
+def _cleaning_up_when_terminated() -> Iterator[None]:
+    """Let SIGTERM end the block as an exception does."""
+    before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def write_drawings(sentences: Iterable[Sentence], stream: IO[bytes]) -> None:
+    """Write the trees in box characters, with blank lines between them."""
+    for index, sentence in enumerate(sentences):
+        stream.write(b"\n" * bool(index) + f"{drawing.text(sentence)}\n".encode())
+
+
+def write_picture(sentences: Iterable[Sentence], stream: IO[bytes]) -> None:
+    """Write one SVG picture with all trees, one below the other."""
+    drawn = list(islice(sentences, MAX_IN_PICTURE + 1))
+    if len(drawn) > MAX_IN_PICTURE:
+        raise DataError(
+            f"a picture has up to {MAX_IN_PICTURE} sentences; g2g draw FILE -f svg --output-dir DIR makes one of each"
+        )
+    stream.write(drawing.svg(*drawn).encode())

@@ -16,6 +16,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+from graph2graph.cli.printing import is_quiet
 from graph2graph.errors import DataError
 from graph2graph.files import read_toml
 from graph2graph.parser import catalogue
@@ -124,10 +125,10 @@ def _train(request: Request) -> None:
     console, processes = Console(stderr=True), Processes()
 
     def note(message: str) -> None:
-        if processes.is_first:
+        if processes.is_first and not is_quiet():
             console.print(message, highlight=False, markup=False, soft_wrap=True)
 
-    report = _BarReport(note, console, has_bar=processes.is_first and console.is_terminal)
+    report = _BarReport(note, console, has_bar=processes.is_first and console.is_terminal and not is_quiet())
     try:
         with warnings.catch_warnings(), report.progress:
             warnings.showwarning = lambda message, *_, **__: note(f"note: {message}")

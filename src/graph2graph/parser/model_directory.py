@@ -21,7 +21,7 @@ from graph2graph.encoder import pretrained
 from graph2graph.encoder.pieces import Pieces
 from graph2graph.errors import DataError
 from graph2graph.files import FilePath, read_json, write_bytes, write_json, write_text
-from graph2graph.models.parser_model import ParserModel
+from graph2graph.models.parser_model import ParserModel, encoder_config
 from graph2graph.parser import catalogue
 from graph2graph.parser.compression import compressed, expanded
 from graph2graph.parser.migration import dump_config, parse_config
@@ -50,9 +50,16 @@ def read_settings(directory: FilePath) -> Settings:
     if not path.is_dir():
         raise DataError(f"{path}: no such model directory")
     config, vocabulary = read_config(path), Vocabulary.read(path / LABELS)
+    encoder = config.model.encoder
+    if encoder != encoder_config(config.model, encoder, len(vocabulary.labels)):
+        raise DataError(
+            f"{path / CONFIG}: model.encoder: its relations or segments are not those that this model needs"
+        )
     pieces = Pieces.read(path, max_pieces=config.data.max_pieces)
-    if len(pieces) > (known := config.model.encoder.vocab_size):
-        raise DataError(f"{path / TOKENIZER}: {len(pieces)} pieces, of which the model knows only {known}")
+    if pieces.n_ids > encoder.vocab_size:
+        raise DataError(
+            f"{path / TOKENIZER}: {pieces.n_ids} pieces, of which the model knows only {encoder.vocab_size}"
+        )
     return Settings(config, vocabulary, pieces)
 
 
@@ -64,8 +71,14 @@ def write_settings(directory: FilePath, settings: Settings) -> None:
     write_text(path / TOKENIZER, settings.pieces.tokenizer.to_str())
 
 
+def check_size(directory: FilePath, config: Config) -> None:
+    """Refuse settings of a larger model than its file of weights can hold, before anything of that size is built."""
+    path = Path(directory) / WEIGHTS
+    pretrained.check_size(config.model.encoder, pretrained.n_values(path), path.with_name(CONFIG))
+
+
 def read_weights(directory: FilePath, model: ParserModel) -> dict[str, Tensor]:
-    """The weights in a model directory, in fp32; refuse weights that this model lacks, and missing ones."""
+    """The weights in a model directory, in fp32; refuse weights that this model lacks, missing ones and invalid values."""
     path = Path(directory) / WEIGHTS
     weights, expected = expanded(pretrained.read_safetensors(path), str(path)), model.state_dict()
     for name, parameter in expected.items():
@@ -75,7 +88,7 @@ def read_weights(directory: FilePath, model: ParserModel) -> dict[str, Tensor]:
             raise DataError(f"{path}: {name} has shape {list(weights[name].shape)}; expected {list(parameter.shape)}")
     if unknown := sorted(weights.keys() - expected.keys()):
         raise DataError(f"{path}: {unknown[0]} is not a weight of this model; {CONFIG} describes another one")
-    return weights
+    return {name: pretrained.checked(weight, f"{path}: {name}") for name, weight in weights.items()}
 
 
 def write_weights(directory: FilePath, model: ParserModel, *, half: bool = False) -> None:

@@ -6,6 +6,8 @@ from importlib.metadata import version
 from pathlib import Path
 
 from graph2graph import __version__, markdown
+from graph2graph.parser import hub_card
+from graph2graph.parser.hub_card import treebank_of
 from graph2graph.parser.parser import Parser
 from graph2graph.training.loop import Outcome
 from graph2graph.training.request import Request
@@ -34,7 +36,13 @@ def card(request: Request, parser: Parser, sentences: Sequence[Sentence], outcom
         "training": f"{steps:,} steps, {outcome.epochs:.1f} epochs, {minutes:.1f} minutes",
         "versions": f"graph2graph {__version__}, {versions}, Python {platform.python_version()}",
     }
-    return f"""# {title}, trained with graph2graph
+    front_matter = hub_card.front_matter(
+        name=request.output.name,
+        licence=request.license,
+        treebank=treebank_of(request.train),
+        scores={"dev": {name: scores[name] for name in ("uas", "las", "clas")}},
+    )
+    return f"""{front_matter}# {title}, trained with graph2graph
 
 A dependency parser ({title} of Mohammadshahi & Henderson, EMNLP 2020). Use it with `g2g parse --model DIR`.
 

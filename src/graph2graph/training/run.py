@@ -11,6 +11,7 @@ import torch
 from graph2graph.encoder import pretrained
 from graph2graph.errors import DataError
 from graph2graph.files import write_json, write_text
+from graph2graph.parser import checksums, language
 from graph2graph.parser.parser import Parser
 from graph2graph.parser.pipeline import Pipeline
 from graph2graph.parser.vocabulary import Vocabulary
@@ -90,6 +91,8 @@ def run(request: Request, processes: Processes, report: RunReport) -> None:
     outcome = Trainer(request, parser, examples, dev, processes, report).run()
     if outcome is not None:
         write_text(request.output / "README.md", card(request, parser, sentences, outcome))
+        write_json(request.output / language.FILE_NAME, language.CommonWords.of(sentences).to_json())
+        checksums.write(request.output)
         result = {
             "finished": True,
             "dev": outcome.scores.as_dict(),

@@ -4,7 +4,7 @@ A new value changes only the line of its word; all other lines stay the same byt
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,10 +15,20 @@ from graph2graph.treebank.misc import ArcProbability, Span
 ID, FORM, LEMMA, UPOS, XPOS, FEATS, HEAD, DEPREL, DEPS, MISC = range(10)
 COLUMN_NAMES = ("ID", "FORM", "LEMMA", "UPOS", "XPOS", "FEATS", "HEAD", "DEPREL", "DEPS", "MISC")
 BYTE_ORDER_MARK = "\ufeff"  # may precede the first line of a file
+_UNFIT = re.compile(
+    "[\t\n\r\ud800-\udfff]"
+)  # what ends a cell or a line, and half surrogate pairs, which UTF-8 has not
 RANGE = re.compile(r"([1-9][0-9]{0,8})-([1-9][0-9]{0,8})")  # the ID of a multiword token
 
+_BLANK = frozenset(("", b"", BYTE_ORDER_MARK, BYTE_ORDER_MARK.encode()))
 
-@dataclass(frozen=True, slots=True)
+
+def is_blank(line: bytes | str) -> bool:
+    """Whether a line ends a sentence: it has nothing but its line end, of whatever kind, or a byte order mark."""
+    return (line.strip(b"\r\n") if isinstance(line, bytes) else line.strip("\r\n")) in _BLANK
+
+
+@dataclass(frozen=True, slots=True, repr=False)
 class Sentence:
     """A sentence: its lines verbatim, and the columns of its words (multiword tokens and empty nodes are only in the lines).
 
@@ -37,9 +47,15 @@ class Sentence:
         """The number of words."""
         return len(self.rows)
 
+    def __repr__(self) -> str:
+        text = self.text if len(self.text) <= 60 else self.text[:57] + "..."
+        return f"{type(self).__name__}({text!r}, {len(self)} word{'s' * (len(self) != 1)})"
+
     @classmethod
     def from_words(cls, forms: Sequence[str], *, sent_id: str | None = None, text: str | None = None) -> "Sentence":
         """A sentence of words without tags or tree."""
+        if problem := cell_problem(forms):
+            raise DataError(f"words: {problem}")
         comments = [f"# {key} = {value}\n" for key, value in (("sent_id", sent_id), ("text", text)) if value]
         rows = [[str(i), form, *["_"] * 8] for i, form in enumerate(forms, 1)]
         lines = [*comments, *("\t".join(row) + "\n" for row in rows), "\n"]
@@ -112,8 +128,13 @@ class Sentence:
                 return value.strip()
         return None
 
+    @property
+    def line_end(self) -> str:
+        """The line end of its first line; a line feed if that has none."""
+        return "\r\n" if self.lines[0].endswith("\r\n") else "\n"
+
     def to_conllu(self) -> str:
-        """The sentence in CoNLL-U, with its final blank line."""
+        """The sentence in CoNLL-U, verbatim: at the end of a file, the final blank line may be missing (see `conllu.texts`)."""
         return "".join(self.lines)
 
     def to_json(self) -> dict[str, Any]:
@@ -140,13 +161,13 @@ class Sentence:
         return replace(changed, probabilities=rounded)
 
     def with_comments(self, comments: Mapping[str, str]) -> "Sentence":
-        """The same sentence with `# key = value` lines after its comments."""
-        end = len(self.comments)
-        before = self.lines[end]
-        ending = before[len(before.rstrip("\r\n")) :]
-        new = [f"# {key} = {value}{ending}" for key, value in comments.items()]
-        lines = self.lines[:end] + new + self.lines[end:]
-        return replace(self, lines=lines, row_lines=[line + len(new) for line in self.row_lines])
+        """The same sentence with `# key = value` lines after its comments, before its first word or range."""
+        mark = BYTE_ORDER_MARK if self.lines[0].startswith(BYTE_ORDER_MARK) else ""
+        lines = [self.lines[0].removeprefix(mark), *self.lines[1:]]
+        end = next(index for index, line in enumerate(lines) if not (is_blank(line) or line.startswith("#")))
+        lines[end:end] = [f"# {key} = {value}{self.line_end}" for key, value in comments.items()]
+        lines[0] = mark + lines[0]
+        return replace(self, lines=lines, row_lines=[line + len(comments) for line in self.row_lines])
 
     def with_columns(self, columns: Mapping[int, Sequence[str]]) -> "Sentence":
         """The same sentence with other values in some columns: `sentence.with_columns({LEMMA: lemmas})`."""
@@ -182,6 +203,9 @@ class Sentence:
     def _with_cells(self, columns: Mapping[int, Sequence[str]]) -> "Sentence":
         lines, rows = self.lines.copy(), [row.copy() for row in self.rows]
         for column, cells in columns.items():
+            new = [cell for row, cell in zip(rows, cells, strict=True) if row[column] != cell]
+            if problem := cell_problem(new):
+                raise DataError(f"sentence {self.sent_id or self.text!r}: {COLUMN_NAMES[column]}: {problem}")
             for row, cell in zip(rows, cells, strict=True):
                 row[column] = cell
         for row, index in zip(rows, self.row_lines, strict=True):
@@ -189,6 +213,14 @@ class Sentence:
             mark = BYTE_ORDER_MARK if line.startswith(BYTE_ORDER_MARK) else ""
             lines[index] = mark + "\t".join(row) + line[len(line.rstrip("\r\n")) :]
         return replace(self, lines=lines, rows=rows)
+
+
+def cell_problem(cells: Iterable[str]) -> str | None:
+    """What keeps these from being the cells of a column in CoNLL-U; None if nothing does."""
+    for cell in cells:
+        if not cell or _UNFIT.search(cell):
+            return f"{cell!a} is empty, or has a tab, a line break or half a surrogate pair"
+    return None
 
 
 def cycles(heads: Sequence[int | None]) -> Iterator[int]:
