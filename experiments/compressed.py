@@ -85,10 +85,11 @@ def main() -> None:
     gold = list(conllu.read(given.file))
     results: dict[str, Any] = read_json(RESULTS) if RESULTS.exists() else {}
     for way in given.ways:
-        for results[way] in measure(catalogue.find(given.model), gold, way, results.get(way, {})):
+        for found in measure(catalogue.find(given.model), gold, way, results.get(way, {})):
+            results[way] = found
             write_json(RESULTS, results, indent=1)
     keys = "megabytes", "relative_error", "none", "keep", "exact"
-    rows = [[way, *(row[key] for key in keys)] for way, row in results.items()]
+    rows = [[way, *(row.get(key, "") for key in keys)] for way, row in results.items()]
     print(markdown.table(COLUMNS, rows), end="")
 
 
