@@ -69,7 +69,7 @@ def expanded(stored: Mapping[str, Tensor], source: str) -> dict[str, Tensor]:
             if scale is None or not _fits(integers, scale):
                 raise DataError(f"{source}: {name} has 8 bits, but {name}{SCALE} does not have its scales")
             weights[name] = (integers.reshape(*scale.shape, -1) * scale.float()[:, :, None]).flatten(1)
-    return {name: weight.float() for name, weight in weights.items()}
+    return {name: weight.float() if weight.is_floating_point() else weight for name, weight in weights.items()}
 
 
 def rounded(weight: Tensor, group: int = GROUP) -> tuple[Tensor, Tensor]:
