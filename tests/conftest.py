@@ -2,8 +2,10 @@
 
 import io
 import os
+import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -124,6 +126,19 @@ def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.delenv("G2G_TREEBANKS", raising=False)
     monkeypatch.chdir(root)
     return root
+
+
+@contextmanager
+def little_disk(directory: Path, size: int = 100_000) -> Iterator[Path]:
+    """A file system of this size; where it cannot be made, the test is skipped."""
+    directory.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(directory)]
+    if os.geteuid() != 0 or subprocess.run(command, capture_output=True, check=False).returncode:
+        pytest.skip("only root can make a file system, and not in every container")
+    try:
+        yield directory
+    finally:
+        subprocess.run(["umount", "--lazy", str(directory)], check=True)
 
 
 class Result(NamedTuple):

@@ -7,6 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from graph2graph.errors import DataError
 
+Precision = Literal["auto", "fp32", "bf16", "int8"]  # of the encoder
 DEEPEST, WIDEST, MOST_ROWS = 1000, 65_536, 10_000_000  # far beyond any encoder, and short of what exhausts a machine
 
 

@@ -26,3 +26,8 @@ def one_line(text: str) -> str:
 def first_line(error: BaseException) -> str:
     """The first line of an error's message; its type if it has none."""
     return (str(error).strip().splitlines() or [type(error).__name__])[0]
+
+
+def notes_of(error: BaseException) -> list[str]:
+    """What was added to an error on its way, by `add_note`."""
+    return list(getattr(error, "__notes__", []))

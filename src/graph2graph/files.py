@@ -1,7 +1,9 @@
-"""Files: one atomic writer, one reader of plain or gzip files, and readers of JSON and TOML.
+"""Files: one writer, one reader of plain or gzip files, and readers of JSON and TOML.
 
-A new file replaces the old one only when it is complete and on disk, so a file can be rewritten while it is being read.
-Links and permissions are kept. Pipes and devices are written directly.
+A new file replaces the old one only when it is complete and on disk, so a file can be rewritten while it is being read, and
+several processes can write the same file. Links, permissions and owners are kept. Pipes and devices are written directly.
+
+Lines and sentences have a maximum length, so that a broken or hostile file cannot take all memory.
 """
 
 import gzip
@@ -9,22 +11,59 @@ import io
 import json
 import os
 import re
+import secrets
 import stat
-import tempfile
 import tomllib
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from dataclasses import dataclass
+from itertools import chain, count
 from pathlib import Path
 from typing import IO, Any
 
-from graph2graph.errors import DataError, one_line
+from graph2graph.errors import DataError, notes_of, one_line
 
 FilePath = str | os.PathLike[str]
 Stream = IO[bytes] | IO[str]
 
 GZIP_ERRORS = (EOFError, gzip.BadGzipFile, zlib.error)
 _UNDECODED = re.compile("[\udc80-\udcff]")  # what "surrogateescape" decodes invalid bytes to
+_DESCRIPTOR = re.compile(r"/dev/(stdout|stderr|fd/.*)|/proc/.*")  # open files under another name
+
+
+class TooLongError(DataError):
+    """A line or sentence over its limit; `line` is where it begins."""
+
+    def __init__(self, message: str, line: int) -> None:
+        super().__init__(message)
+        self.line = line
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """A maximum length, which an environment variable can change. Text counts in characters, of which bytes are no fewer."""
+
+    what: str
+    variable: str
+    default: int
+
+    def value(self) -> int:
+        """The length allowed now."""
+        given = os.environ.get(self.variable, str(self.default))
+        if not re.fullmatch("[1-9][0-9]{0,17}", given):
+            raise DataError(f"{self.variable}: expected a number of bytes, found {one_line(given)}")
+        return int(given)
+
+    def error(self, line: int) -> TooLongError:
+        """The error about something longer that begins at this line."""
+        return TooLongError(
+            f"{self.what} of more than {self.value():,} bytes; set {self.variable} to read it all the same", line
+        )
+
+
+LINE = Limit("a line", "G2G_MAX_LINE", 1_000_000)
+SENTENCE = Limit("a sentence", "G2G_MAX_SENTENCE", 5_000_000)
 
 
 @contextmanager
@@ -35,7 +74,10 @@ def errors_naming(path: object) -> Iterator[None]:
     except BrokenPipeError:
         raise
     except OSError as error:
-        raise DataError(f"{one_line(str(path))}: {error.strerror or error}") from error
+        named = DataError(f"{one_line(str(path))}: {error.strerror or error}")
+        for note in notes_of(error):
+            named.add_note(note)
+        raise named from error
 
 
 @contextmanager
@@ -67,16 +109,39 @@ def _unpacked(stream: Any) -> Any:
     return io.BufferedReader(gzip.GzipFile(fileobj=stream)) if is_gzip else stream
 
 
-def read_lines(source: FilePath | IO[bytes], name: str, *, limit: int = -1) -> Iterator[str]:
+def whole_lines(stream: Any) -> Iterator[Any]:
+    r"""The lines of a stream of bytes or text, which end at `\n` only; raise `TooLongError` at one over the limit."""
+    limit = LINE.value()
+    for number in count(1):
+        line = stream.readline(limit + 1)
+        end = b"\n" if isinstance(line, bytes) else "\n"
+        while (
+            line and line[-1:] != end and len(line) <= limit
+        ):  # at the end, or where a text stream also splits at others
+            more = stream.readline(limit + 1 - len(line))
+            if not more:
+                break
+            line += more
+        if len(line) > limit:
+            raise LINE.error(number)
+        if not line:
+            return
+        yield line
+
+
+def read_lines(source: FilePath | IO[bytes], name: str, *, limit: int | None = None) -> Iterator[str]:
     """The lines of a UTF-8 file with their line ends; lines of more than `limit` characters are split."""
     with errors_naming(name):
         try:
             with reading(source) as stream:
                 text = io.TextIOWrapper(stream, encoding="utf-8-sig", errors="surrogateescape", newline="\n")
                 try:
-                    yield from _checked(iter(lambda: text.readline(limit), ""), name)
+                    lines = whole_lines(text) if limit is None else iter(lambda: text.readline(limit), "")
+                    yield from _checked(lines, name)
                 finally:
                     text.detach()  # so that standard input is not closed with it
+        except TooLongError as error:
+            raise DataError(f"{name}:{error.line}: {error}") from error
         except GZIP_ERRORS as error:
             raise DataError(f"{name}: broken gzip data: {error}") from error
 
@@ -95,16 +160,17 @@ def _checked(parts: Iterator[str], name: str) -> Iterator[str]:
 def writing(path: FilePath, *, keep_partial: bool = False) -> Iterator[IO[bytes]]:
     """Open a file to be replaced when the block ends without an error; gzip if the name ends in `.gz`.
 
-    If the block fails, the old file stays as it was. With `keep_partial`, what was written so far is kept as `NAME.part`,
-    unless that file exists.
+    If the block fails, the old file stays as it was. With `keep_partial`, what was written so far is kept as `NAME.part`, or
+    `NAME.2.part` if there is such a file already; a note of the error says where.
     """
-    name, target = Path(path), Path(os.path.realpath(path))
+    name = Path(path)
     with errors_naming(name):
-        is_special = target.exists() and not target.is_file()
-        opened = target.open("wb") if is_special else _replacing(target, keep_partial=keep_partial)
+        is_special = (name.exists() and not name.is_file()) or _DESCRIPTOR.fullmatch(str(name))
+        target = Path(os.path.realpath(name))
+        opened = name.open("wb") if is_special else _replacing(target, keep_partial=keep_partial)
         with opened as stream:
             content: AbstractContextManager[Any] = nullcontext(stream)
-            if name.suffix == ".gz":  # without a time stamp, so that equal contents give equal files
+            if name.suffix.lower() == ".gz":  # without a time stamp, so that equal contents give equal files
                 content = gzip.GzipFile(filename="", mode="wb", fileobj=stream, mtime=0)
             with content as given:
                 yield given
@@ -113,37 +179,58 @@ def writing(path: FilePath, *, keep_partial: bool = False) -> Iterator[IO[bytes]
 @contextmanager
 def _replacing(target: Path, *, keep_partial: bool) -> Iterator[IO[bytes]]:
     """A temporary file in the target's directory, renamed to the target at the end."""
-    handle, temporary = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
+    temporary = target.with_name(f".{target.name[:40]}.{secrets.token_hex(6)}.part")  # no file's own name
+    old = target.stat() if target.exists() else None
+    # A new file has the usual permissions; one that replaces a private file must never be readable by others.
+    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600 if old else 0o666)
     try:
         with os.fdopen(handle, "wb") as stream:
-            os.chmod(temporary, _mode(target))
+            if old:
+                _take_over(handle, old)
             yield stream
             stream.flush()
-            os.fsync(stream.fileno())
+            os.fsync(handle)
         os.replace(temporary, target)
-    except BaseException:
-        partial = target.with_name(f"{target.name}.part")
-        if keep_partial and os.path.getsize(temporary) and not partial.exists():
-            os.replace(temporary, partial)
-        with suppress(OSError):
-            os.unlink(temporary)
+    except BaseException as error:
+        if keep_partial and os.path.getsize(temporary):
+            error.add_note(f"what was written by then is in {one_line(str(_kept(temporary, target)))}")
+        else:
+            with suppress(OSError):
+                os.unlink(temporary)
         raise
 
 
-def _mode(target: Path) -> int:
-    """The permissions of the file to be replaced, or the default of new files."""
-    if target.exists():
-        return stat.S_IMODE(target.stat().st_mode)
-    mask = os.umask(0)
-    os.umask(mask)
-    return 0o666 & ~mask
+def _take_over(handle: int, old: os.stat_result) -> None:
+    """Give an open file the owner and the permissions of another."""
+    with suppress(PermissionError):  # only root can give files away
+        os.fchown(handle, old.st_uid, old.st_gid)
+    os.fchmod(handle, stat.S_IMODE(old.st_mode))
+
+
+def _kept(temporary: Path, target: Path) -> Path:
+    """Give an unfinished file a lasting name that no other file has; return it."""
+    for ending in chain([".part"], (f".{number}.part" for number in count(2))):
+        partial = target.with_name(target.name + ending)
+        try:
+            os.link(temporary, partial)  # fails where a rename would replace
+        except FileExistsError:
+            continue
+        except OSError:  # a file system without links, or a name that would be too long
+            break
+        os.unlink(temporary)
+        return partial
+    return temporary
+
+
+def make_directory(path: Path) -> None:
+    """Make a directory and those above it, where there are none."""
+    with errors_naming(path):
+        path.mkdir(parents=True, exist_ok=True)
 
 
 def write_bytes(path: FilePath, content: bytes) -> None:
     """Write a file, and its directory if there is none."""
-    parent = Path(path).parent
-    with errors_naming(parent):
-        parent.mkdir(parents=True, exist_ok=True)
+    make_directory(Path(path).parent)
     with writing(path) as stream:
         stream.write(content)
 

@@ -71,6 +71,32 @@ def test_command_warns_of_several_roots(g2g: Callable[..., Result], gold_file: P
     assert (code, err.count("\n")) == (1, 1)
 
 
+def test_several_pairs_have_a_macro_average(g2g: Callable[..., Result], gold_file: Path, toy: list[Sentence]) -> None:
+    perturbed, half = gold_file.with_name("perturbed.conllu"), gold_file.with_name("half.conllu")
+    conllu.write(toy[:2], half)
+    spoilt = Perturbed.of(toy, "pairs")
+    spoilt.heads(0.5)
+    perturbed.write_text(spoilt.text)
+    pairs = [gold_file, perturbed, half, half]
+    for option in ([], ["--align"]):
+        code, out, err, _ = g2g("evaluate", *pairs, "--json", *option)
+        assert (code, err) == (0, "")
+        found = json.loads(out)
+        alone = [json.loads(g2g("evaluate", *pair, "--json", *option).out) for pair in (pairs[:2], pairs[2:])]
+        named = [{"gold": str(pairs[0]), "predicted": str(pairs[1])}, {"gold": str(half), "predicted": str(half)}]
+        assert found["pairs"] == [name | scores for name, scores in zip(named, alone, strict=True)]
+        macro = {key: (alone[0][key] + alone[1][key]) / 2 for key in alone[0] if key not in ("words", "sentences")}
+        assert found["macro"] == macro
+        assert found["macro"]["las"] not in (alone[0]["las"], alone[1]["las"])
+        table = g2g("evaluate", *pairs, *option).out
+        [line] = [line for line in table.splitlines() if "macro average" in line]
+        assert f" {found['macro']['las']:.2f} " in line
+    wrong = g2g("evaluate", *pairs[:3])
+    assert (wrong.code, wrong.out) == (2, "")
+    assert "has no partner" in " ".join(wrong.err.replace("│", " ").split())
+    assert g2g("evaluate", "-", perturbed, gold_file, "-").code == 2
+
+
 def test_command_rejects_what_it_cannot_score(g2g: Callable[..., Result], gold_file: Path) -> None:
     for arguments in (
         (gold_file, "-"),

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from conftest import CONTRACTIONS
+from conftest import CONTRACTIONS, little_disk
 from graph2graph.parser.parser import Parser
 from graph2graph.parser.pipeline import Pipeline
 from graph2graph.text.udpipe import TextModel
@@ -91,9 +91,101 @@ def test_json_tree_and_picture(g2g: Run, bare_model: Path, tmp_path: Path) -> No
     one = tmp_path / "one.conllu"
     conllu.write(list(conllu.read(TOY))[:1], one)
     assert g2g("parse", "--model", bare_model, one, "-f", "svg").out.startswith("<?xml")
-    done = g2g("parse", "--model", bare_model, TOY, "-f", "svg")
-    assert done.code == 1
-    assert "one sentence" in done.err
+    assert g2g("parse", "--model", bare_model, TOY, "-f", "svg").out.count("<title>") == 7
+
+
+def test_inputs_with_odd_ends_make_one_valid_file(g2g: Run, bare_model: Path, tmp_path: Path) -> None:
+    text = TOY.read_bytes().rstrip(b"\n")
+    files = [tmp_path / f"{number}.conllu" for number in range(4)]
+    windows = b"\xef\xbb\xbf" + text.replace(b"\n", b"\r\n")
+    for file, data in zip(files, (text, windows, windows + b"\r", b"\xef\xbb\xbf" + text), strict=True):
+        file.write_bytes(data)
+        alone = g2g("parse", "--model", bare_model, file)
+        assert [line.split(b"\t")[:6] for line in alone.out_bytes.split(b"\n")] == [
+            line.split(b"\t")[:6] for line in data.split(b"\n")
+        ]
+    for options in ([], ["--beam", 2, "--nbest", 2]):
+        parsed = g2g("parse", "--model", bare_model, *files, *options)
+        assert parsed.code == 0, parsed.err
+        assert g2g("validate", "-", stdin=parsed.out_bytes)[:3] == (0, "", "")
+        n_first = sum("nbest = 1" in s.comments or not options for s in conllu.read(io.BytesIO(parsed.out_bytes)))
+        assert n_first == 28
+
+
+def test_each_input_has_its_own_output(g2g: Run, toy_model: Path, tmp_path: Path) -> None:
+    first, second, text = tmp_path / "a" / "x.conllu", tmp_path / "a" / "y.conllu.gz", tmp_path / "a" / "z.txt"
+    first.parent.mkdir()
+    first.write_bytes(TOY.read_bytes())
+    second.write_bytes(gzip.compress(TOY.read_bytes()))
+    text.write_text(TEXT)
+    directory, other = tmp_path / "new" / "out", tmp_path / "json"
+    inputs = [first, second, text]
+    assert g2g("parse", "--model", toy_model, *inputs, "--output-dir", directory)[:3] == (0, "", "")
+    assert sorted(file.name for file in directory.iterdir()) == ["x.conllu", "y.conllu", "z.conllu"]
+    for file, name in zip(inputs, "xyz", strict=True):
+        assert (directory / f"{name}.conllu").read_text() == g2g("parse", "--model", toy_model, file).out
+    assert g2g("parse", "--model", toy_model, first, "-f", "json", "--output-dir", other).code == 0
+    assert [file.name for file in other.iterdir()] == ["x.json"]
+    assert g2g("parse", "--model", toy_model, first, "--output-dir", first.parent).code == 0  # in place
+
+
+def test_outputs_that_would_collide_are_refused(g2g: Run, bare_model: Path, tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    for name in ("x.conllu", "x.txt", "a/x.conllu"):
+        (tmp_path / name).write_bytes(TOY.read_bytes())
+    out = tmp_path / "out"
+    for arguments, message in (
+        ([tmp_path / "x.conllu", tmp_path / "a" / "x.conllu"], "would both be written to"),
+        ([tmp_path / "x.conllu", tmp_path / "x.txt"], "would both be written to"),
+        (["-"], "- is no file"),
+        (["--text", "Yes"], "--text is no file"),
+        ([tmp_path / "x.conllu", "-o", "y"], "not both"),
+    ):
+        done = g2g("parse", "--model", bare_model, *arguments, "--output-dir", out)
+        assert done.code == 2
+        assert message in " ".join(done.err.replace("│", " ").split())
+        assert not out.exists()
+
+
+def test_a_bad_input_keeps_what_was_written(g2g: Run, bare_model: Path, tmp_path: Path) -> None:
+    good, bad, out = tmp_path / "good.conllu", tmp_path / "bad.conllu", tmp_path / "out"
+    good.write_bytes(TOY.read_bytes())
+    bad.write_bytes(b"oops\n")
+    done = g2g("parse", "--model", bare_model, good, bad, "--output-dir", out)
+    assert (done.code, done.err.count("\n")) == (1, 1)
+    assert done.err.startswith(f"g2g: {bad}:1: expected 10 tab-separated columns")
+    assert [file.name for file in out.iterdir()] == ["good.conllu"]
+
+
+def test_a_disk_that_fills_up(g2g: Run, bare_model: Path, tmp_path: Path) -> None:
+    given = tmp_path / "in.conllu"
+    given.write_bytes(TOY.read_bytes() * 200)
+    with little_disk(tmp_path / "disk") as disk:
+        (disk / "out.conllu").write_text("old")
+        done = g2g("parse", "--model", bare_model, given, "-o", disk / "out.conllu", "--reencode", 0)
+        part = disk / "out.conllu.part"
+        message = f"g2g: {disk / 'out.conllu'}: No space left on device; what was written by then is in {part}\n"
+        assert (done.code, done.err) == (1, message)
+        assert (disk / "out.conllu").read_text() == "old"
+        written = part.read_bytes()
+        assert len(written) > 50_000
+        whole = written[: written.rindex(b"\n\n") + 2]  # all but the last sentence is intact
+        assert sum(1 for _ in conllu.read(io.BytesIO(whole))) > 100
+
+
+def test_bombs_in_other_formats(g2g: Run, bare_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("G2G_MAX_LINE", "1000")
+    monkeypatch.setenv("G2G_MAX_SENTENCE", "2000")
+    given = tmp_path / "in.txt"
+    for kind, text, message in (
+        ("horizontal", "Yes .\n" + "w " * 1000, f"{given}:2: a line of more than 1,000 bytes; set G2G_MAX_LINE"),
+        ("vertical", "Yes\n\n" + "w" * 2000, f"{given}:3: a line of more than 1,000 bytes; set G2G_MAX_LINE"),
+        ("vertical", "Yes\n\n" + "w\n" * 2000, f"{given}:3: a sentence of more than 2,000 bytes; set G2G_MAX_SENTENCE"),
+    ):
+        given.write_text(text)
+        done = g2g("parse", "--model", bare_model, "--input", kind, given)
+        assert (done.code, done.err.count("\n")) == (1, 1)
+        assert message in done.err
 
 
 def test_tags_can_be_left_out(g2g: Run, bare_model: Path) -> None:

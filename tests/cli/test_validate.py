@@ -68,9 +68,53 @@ def test_wrong_usage(g2g: G2g, arguments: list[str]) -> None:
     assert "Traceback" not in result.out + result.err
 
 
+def test_two_subjects_or_objects_are_found_when_strict(tmp_path: Path, g2g: G2g) -> None:
+    labels = ["nsubj", "root", "csubj:pass", "obj", "nsubj:outer", "obj", "iobj"]
+    rows = [f"{word}\tw{word}\t_\t_\t_\t_\t{2 * (word != 2)}\t{label}\t_\t_\n" for word, label in enumerate(labels, 1)]
+    path = tmp_path / "two.conllu"
+    path.write_text("# sent_id = one\n" + "".join(rows) + "\n" + BEFORE + "oops\n")
+    plain = g2g("validate", path)
+    assert (plain.code, plain.out.count("\n"), plain.err) == (1, 1, "")
+    strict = g2g("validate", "--strict", path)
+    assert strict.code == 1
+    assert strict.out.splitlines() == [
+        f"{path}:3: word 2 has 2 subjects: 1 w1 and 3 w3 (sent_id one)",
+        f"{path}:3: word 2 has 2 objects: 4 w4 and 6 w6 (sent_id one)",
+        *plain.out.splitlines(),
+    ]
+    assert strict.err == "3 problems: 1 with several subjects, 1 with several objects, 1 malformed\n"
+
+
+def test_bombs_are_refused_in_a_line(tmp_path: Path, g2g: G2g) -> None:
+    zeros = tmp_path / "zeros.conllu.gz"
+    with gzip.open(zeros, "wb", compresslevel=1) as file:
+        for _ in range(50):
+            file.write(bytes(10**6))
+    long = tmp_path / "long.conllu"
+    long.write_text(f"1\t{'w' * 10**7}\t_\t_\t_\t_\t0\t_\t_\t_\n\n")
+    message = "a line of more than 1,000,000 bytes; set G2G_MAX_LINE to read it all the same"
+    result = g2g("validate", zeros, long)
+    assert (result.code, result.out.splitlines()) == (1, [f"{zeros}:1: {message}", f"{long}:1: {message}"])
+    for command in ("oracle", "draw"):
+        assert g2g(command, zeros)[:3] == (1, "", f"g2g: {zeros}:1: {message}\n")
+
+
 def real_g2g(*args: object, stdin: bytes | None = None) -> subprocess.CompletedProcess[bytes]:
     command = Path(sys.executable).with_name("g2g")
     return subprocess.run([command, *map(str, args)], input=stdin, capture_output=True, timeout=60, check=False)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
+@pytest.mark.parametrize("command", ["validate", "draw", "evaluate"])
+def test_a_full_standard_output(command: str, tmp_path: Path) -> None:
+    path = tmp_path / "file.conllu"
+    path.write_text("oops\n" if command == "validate" else BEFORE)
+    program = Path(sys.executable).with_name("g2g")
+    with open("/dev/full", "wb") as full:
+        files = [path, path] if command == "evaluate" else [path]
+        done = subprocess.run([program, command, *files], stdout=full, stderr=subprocess.PIPE, timeout=60, check=False)
+    assert (done.returncode, done.stderr.decode()) == (1, "g2g: standard output: No space left on device\n")
 
 
 @pytest.mark.slow

@@ -328,3 +328,76 @@ def test_form_is_never_taken_for_something_else() -> None:
         [sentence] = read_text(f"1\t{form}\t_\t_\t_\t_\t0\troot\t_\t_\n\n")
         assert sentence.rows[0][FORM] == form
         assert sentence.sent_id is None
+
+
+WORD = "1\ta\t_\t_\t_\t_\t0\troot\t_\t_"
+ODD_ENDS = ["", "\n", "\r", "\r\n", "\n\n", "\r\n\r\n", "\r\n\n", "\n\r\n", "\r\n\r", "\n\r", "\r\r\n", "\r\r"]
+
+
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+@pytest.mark.parametrize("comment", ["", "# c\n", "# c\r\n", "\n\r\n# c\r\n", "\r\r\n", "\r\ufeff\n"])
+@pytest.mark.parametrize("end", ODD_ENDS)
+def test_files_with_odd_ends_follow_each_other(mark: str, comment: str, end: str) -> None:
+    """Each file comes back as it is, and several make one file that can be read; so do several trees of one sentence."""
+    text = mark + comment + WORD + end
+    [sentence] = read_text(text)
+    assert written([sentence]).decode() == text
+    several = [sentence, sentence.with_comments({"nbest": "1", "score": "2"}), *read_text(text + "\n\n" + WORD)]
+    joined = written(several)
+    assert joined.decode().startswith(text)
+    again = list(conllu.read(io.BytesIO(joined)))
+    assert [one.rows for one in again] == [one.rows for one in several]
+    assert [one.comments for one in again] == [one.comments for one in several]
+    assert again[1].comments[-2:] == ["nbest = 1", "score = 2"]
+    [alone] = list(conllu.read(io.BytesIO(written(several[1:2]))))
+    assert alone.comments == several[1].comments
+    assert (
+        alone.row_lines == several[1].row_lines == [index for index, line in enumerate(alone.lines) if "\ta\t" in line]
+    )
+
+
+def test_text_that_other_readers_split_is_not_split() -> None:
+    text = f"# a\rb\u2028c\x0bd\r\n{WORD}\r\n\r\n"
+    for stream in (io.StringIO(text, newline=""), codecs.getreader("utf-8")(io.BytesIO(text.encode()))):
+        [sentence] = conllu.read(stream)
+        assert written([sentence]).decode() == text
+
+
+class Filled(io.RawIOBase):
+    """A file that goes on with the same bytes for ever."""
+
+    def __init__(self, first: bytes, data: bytes) -> None:
+        self.first, self.data = first, data * (io.DEFAULT_BUFFER_SIZE // len(data))
+        self.n_read = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, target: memoryview) -> int:  # type: ignore[override]
+        piece = (self.first or self.data)[: len(target)]
+        self.first = self.first[len(piece) :]
+        target[: len(piece)] = piece
+        self.n_read += len(piece)
+        return len(piece)
+
+
+def test_a_line_or_a_sentence_that_never_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("G2G_MAX_LINE", "1000")  # the defaults take seconds
+    monkeypatch.setenv("G2G_MAX_SENTENCE", "20000")
+    line = r"^<stream>:{}: a line of more than 1,000 bytes; set G2G_MAX_LINE to read it all the same$"
+    sentence = r"^<stream>:3: a sentence of more than 20,000 bytes; set G2G_MAX_SENTENCE to read it all the same$"
+    for data, first, message in (
+        (b"\0", "", line.format(1)),
+        (b"a", f"{WORD}\n\n# ", line.format(3)),
+        (f"{WORD}\n".encode(), f"{WORD}\n\n", sentence),
+        (b"\n", f"{WORD}\n\n{WORD}\n", sentence),
+        (b"#\n", f"{WORD}\n\n", sentence),
+    ):
+        stream = Filled(first.encode(), data)
+        with pytest.raises(DataError, match=message):
+            list(conllu.read(stream))
+        assert stream.n_read < 40_000
+    monkeypatch.setenv("G2G_MAX_SENTENCE", str(len(WORD)))
+    with pytest.raises(DataError, match=rf"^<stream>:1: a sentence of more than {len(WORD)} bytes"):
+        read_text(WORD + "\n")
+    assert len(read_text(WORD)) == 1

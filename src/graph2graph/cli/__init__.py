@@ -7,11 +7,13 @@ import torch inside their functions, so that `g2g --help` and the small commands
 import io
 import os
 import sys
+from typing import NoReturn
 
 import typer
 
 from graph2graph import __version__
 from graph2graph.cli.analyze import analyze
+from graph2graph.cli.compress import compress
 from graph2graph.cli.download import download
 from graph2graph.cli.draw import draw
 from graph2graph.cli.evaluate import evaluate
@@ -27,7 +29,7 @@ from graph2graph.cli.train import train
 from graph2graph.cli.train_text import train_text
 from graph2graph.cli.upload import upload
 from graph2graph.cli.validate import validate
-from graph2graph.errors import DataError
+from graph2graph.errors import DataError, notes_of, one_line
 from graph2graph.parser.allocation import limit_kernel_cache
 
 app = typer.Typer(
@@ -54,8 +56,8 @@ def _options(
 
 
 COMMANDS = (
-    *(parse, train, train_text, evaluate, analyze, reproduce, draw, oracle, validate, serve),
-    *(models, info, download, upload),
+    *(parse, train, train_text, evaluate, analyze, reproduce, draw, oracle),
+    *(validate, serve, models, info, download, upload, compress),
 )
 for command in COMMANDS:
     app.command(cls=FormatCommand if command in (parse, draw) else None)(with_levels(command))
@@ -73,14 +75,26 @@ def main() -> None:
 
 def _run() -> None:
     try:
-        app()
+        try:
+            app()
+        finally:
+            sys.stdout.flush()
     except DataError as error:
-        sys.stdout.flush()
-        report_error(str(error))
-        sys.exit(1)
+        _fail(error, str(error))
     except BrokenPipeError:  # as in `g2g … | head`
+        _fail(None)
+    except OSError as error:
+        _fail(error, f"{one_line(str(error.filename or 'standard output'))}: {error.strerror or error}")
+    except KeyboardInterrupt as error:
+        _fail(error, "interrupted", code=130)
+
+
+def _fail(error: BaseException | None, message: str = "", *, code: int = 1) -> NoReturn:
+    """End the process with one line, which has the error's notes too."""
+    try:
+        sys.stdout.flush()
+    except OSError:  # a full disk or a closed pipe: nothing more can be written, at exit neither
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(1)
-    except KeyboardInterrupt:
-        report_error("interrupted")
-        sys.exit(130)
+    if error is not None:
+        report_error("; ".join([message, *notes_of(error)]))
+    sys.exit(code)

@@ -16,6 +16,8 @@ from graph2graph.parser.hub_card import without_front_matter
 from graph2graph.treebank.characters import printable
 from graph2graph.variants import variant_of
 
+STORED = {"fp32": "single precision", "fp16": "half precision", "int8": "8 bits"}
+
 
 def info(
     model: str = typer.Argument(
@@ -51,19 +53,21 @@ def info(
 def _describe(directory: Path) -> dict[str, Any]:
     """The description of a model, without reading its weights."""
     from graph2graph.encoder.precision import resolve
-    from graph2graph.encoder.pretrained import n_values
+    from graph2graph.parser.compression import read_stored
     from graph2graph.parser.model_directory import read_config
     from graph2graph.parser.vocabulary import Vocabulary
 
     config, vocabulary = read_config(directory), Vocabulary.read(directory / "labels.json")
     encoder, variant = config.model.encoder, variant_of(config.model)
     card, origin = directory / "README.md", directory / catalogue.ORIGIN
+    stored = read_stored(directory / "model.safetensors")
     return {
         "directory": str(directory),
         "variant": variant.name if variant else "custom",
         "title": variant.title if variant else "custom",
         "encoder": {name: getattr(encoder, name) for name in ("layers", "width", "heads", "vocab_size")},
-        "parameters": n_values(directory / "model.safetensors"),
+        "parameters": stored.n_parameters,
+        "stored": stored.precision,
         "labels": vocabulary.labels,
         "tag_column": config.data.tags,
         "tags": vocabulary.tags,
@@ -76,14 +80,14 @@ def _describe(directory: Path) -> dict[str, Any]:
 
 
 def _table(description: dict[str, Any]) -> Table:
-    encoder, origin = description["encoder"], description["origin"]
+    encoder, origin, stored = description["encoder"], description["origin"], description["stored"]
     table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
     rows = {
         "directory": description["directory"],
         "downloaded": f"{origin.get('repository')} at {str(origin.get('commit'))[:10]}" if origin else "",
         "variant": f"{description['variant']} ({description['title']})",
         "encoder": "{layers} layers × {width}, {heads} heads, {vocab_size:,} pieces".format(**encoder),
-        "parameters": f"{description['parameters']:,}",
+        "parameters": f"{description['parameters']:,}, stored in {STORED.get(stored, stored)}",
         "labels": f"{len(description['labels'])}: {', '.join(description['labels'])}",
         "tags": f"{len(description['tags'])} of {description['tag_column'].upper()}" if description["tags"] else "none",
         "raw text": "yes" if description["text_model"] else "no; g2g train-text adds a text model",

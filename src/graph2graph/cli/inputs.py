@@ -88,8 +88,9 @@ class InputParser:
                 ranges=self.ranges,
                 ids=self.ids,
             )
-        read = horizontal if given.format == "horizontal" else vertical
-        return self.pipeline.prepare(read(read_lines(given.source, given.name)), plan)
+        lines = read_lines(given.source, given.name)
+        sentences = horizontal(lines) if given.format == "horizontal" else vertical(lines, name=given.name)
+        return self.pipeline.prepare(sentences, plan)
 
 
 def _with_ranks(candidates: "Sequence[Candidate]") -> Iterator[Sentence]:

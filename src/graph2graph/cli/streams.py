@@ -1,8 +1,10 @@
 """Files on the command line: `-` is standard input or output, `-o/--output` a path, `-f/--format` a format."""
 
+import signal
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 from typing import IO, Annotated, Any
 
@@ -11,11 +13,17 @@ from typer.core import TyperCommand
 
 from graph2graph import files
 from graph2graph.cli.printing import report_error
+from graph2graph.errors import DataError
+from graph2graph.treebank import drawing
+from graph2graph.treebank.sentence import Sentence
 
 OutputFile = Annotated[
     Path, typer.Option("--output", "-o", metavar="FILE", help="File to write; - is standard output.")
 ]
 FORMATS = ("conllu", "json", "tree", "svg", "text")
+STANDARD = Path("-")  # standard input or output
+MAX_IN_PICTURE = 500  # sentences
+TERMINATED = 143  # the exit code of a process that SIGTERM ended
 
 
 class FormatCommand(TyperCommand):
@@ -59,12 +67,39 @@ def name_of(file: Path) -> str:
 def output(file: Path) -> Iterator[IO[bytes]]:
     """Open a file to write, or standard output for `-`.
 
-    The file is replaced once everything is written, so it may be the input. If the command fails, what it had written by
-    then is kept in FILE.part.
+    The file is replaced once everything is written, so it may be the input. If the command fails or is stopped, what it had
+    written by then is kept in FILE.part.
     """
-    if str(file) == "-":
-        yield sys.stdout.buffer
-        sys.stdout.buffer.flush()
+    if str(file) in ("-", "/dev/stdout"):
+        with files.errors_naming("standard output"):
+            yield sys.stdout.buffer
+            sys.stdout.buffer.flush()
     else:
-        with files.writing(file, keep_partial=True) as stream:
+        with _cleaning_up_when_terminated(), files.writing(file, keep_partial=True) as stream:
             yield stream
+
+
+@contextmanager
+def _cleaning_up_when_terminated() -> Iterator[None]:
+    """Let SIGTERM end the block as an exception does."""
+    before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def write_drawings(sentences: Iterable[Sentence], stream: IO[bytes]) -> None:
+    """Write the trees in box characters, with blank lines between them."""
+    for index, sentence in enumerate(sentences):
+        stream.write(b"\n" * bool(index) + f"{drawing.text(sentence)}\n".encode())
+
+
+def write_picture(sentences: Iterable[Sentence], stream: IO[bytes]) -> None:
+    """Write one SVG picture with all trees, one below the other."""
+    drawn = list(islice(sentences, MAX_IN_PICTURE + 1))
+    if len(drawn) > MAX_IN_PICTURE:
+        raise DataError(
+            f"a picture has up to {MAX_IN_PICTURE} sentences; g2g draw FILE -f svg --output-dir DIR makes one of each"
+        )
+    stream.write(drawing.svg(*drawn).encode())

@@ -28,6 +28,7 @@ class ParseOptions:
     reencode: Reencode | None = None  # encode again when the best action is less probable than this
     beam: int = 1  # hypotheses for each sentence; 1 is greedy
     keep_arcs: bool = False  # heads and labels in the input stay
+    one_subject: bool = False  # no head gets a second subject or object
     probabilities: bool = False  # write those of each arc and its label to MISC
     batch_tokens: int | None = None  # pieces encoded at once, padding counted
     draft_tokens: int | None = None  # pieces of graphs that exact decoding encodes before they are needed

@@ -3,7 +3,7 @@
     config.json        all settings, with the number of their format (see migration.py)
     labels.json        the labels and tags
     tokenizer.json     the word pieces, as Hugging Face tokenizers write them
-    model.safetensors  the weights
+    model.safetensors  the weights, in fp32, half precision or 8 bits (see compression.py)
     README.md          the model card, which training writes
     text.udpipe        the text model, if there is one
 
@@ -23,6 +23,7 @@ from graph2graph.errors import DataError
 from graph2graph.files import FilePath, read_json, write_bytes, write_json, write_text
 from graph2graph.models.parser_model import ParserModel, encoder_config
 from graph2graph.parser import catalogue
+from graph2graph.parser.compression import compressed, expanded
 from graph2graph.parser.migration import dump_config, parse_config
 from graph2graph.parser.vocabulary import Vocabulary
 
@@ -79,7 +80,7 @@ def check_size(directory: FilePath, config: Config) -> None:
 def read_weights(directory: FilePath, model: ParserModel) -> dict[str, Tensor]:
     """The weights in a model directory, in fp32; refuse weights that this model lacks, missing ones and invalid values."""
     path = Path(directory) / WEIGHTS
-    weights, expected = pretrained.read_safetensors(path), model.state_dict()
+    weights, expected = expanded(pretrained.read_safetensors(path), str(path)), model.state_dict()
     for name, parameter in expected.items():
         if name not in weights:
             raise DataError(f"{path}: {name} is missing")
@@ -92,6 +93,14 @@ def read_weights(directory: FilePath, model: ParserModel) -> dict[str, Tensor]:
 
 def write_weights(directory: FilePath, model: ParserModel, *, half: bool = False) -> None:
     """Write the weights; with `half` in half precision."""
-    weights = {name: weight.half() if half else weight for name, weight in model.state_dict().items()}
+    _write(directory, {name: weight.half() if half else weight for name, weight in model.state_dict().items()})
+
+
+def write_compressed(directory: FilePath, model: ParserModel) -> None:
+    """Write the weights in 8 bits."""
+    _write(directory, compressed(model.state_dict()))
+
+
+def _write(directory: FilePath, weights: dict[str, Tensor]) -> None:
     content = save({name: weight.detach().cpu().contiguous() for name, weight in weights.items()})
     write_bytes(Path(directory) / WEIGHTS, content)

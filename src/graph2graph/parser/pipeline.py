@@ -15,8 +15,8 @@ from itertools import chain, islice, repeat, tee
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, overload
 
+from graph2graph.config import Precision
 from graph2graph.decoding.options import ParseOptions, TagSource
-from graph2graph.encoder.precision import Precision
 from graph2graph.errors import DataError
 from graph2graph.files import FilePath
 from graph2graph.parser import catalogue, checksums

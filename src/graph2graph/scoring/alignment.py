@@ -11,6 +11,7 @@ from typing import NamedTuple
 from graph2graph.treebank.checking import ConlluError, ConlluProblem, LocatedSentence, located
 from graph2graph.treebank.sentence import BYTE_ORDER_MARK, FORM, Sentence
 
+MAX_COMPARED = 10**6  # pairs of words in overlapping multiword tokens; all of them are compared
 ROOT = -1  # the head of a root; other heads are indices of words in the file
 
 
@@ -110,9 +111,9 @@ def _found_at(text: FileText, offset: int) -> tuple[int, str | None, str]:
     return text.token_lines[token], sentence.sent_id, characters
 
 
-def align(gold: list[SpanWord], predicted: list[SpanWord]) -> list[tuple[int, int]]:
+def align(gold_text: FileText, predicted_text: FileText) -> list[tuple[int, int]]:
     """The indices of gold and predicted words that belong together, as in the official scorer."""
-    pairs = []
+    gold, predicted, pairs = gold_text.words, predicted_text.words, []
     g = p = 0
     while g < len(gold) and p < len(predicted):
         word, other = gold[g], predicted[p]
@@ -121,6 +122,10 @@ def align(gold: list[SpanWord], predicted: list[SpanWord]) -> list[tuple[int, in
             g += not word.in_range and word.start < other.start
             p += not other.in_range and other.start < word.start
             g_end, p_end = _region_end(gold, predicted, g, p, word.end if word.in_range else other.end)
+            if (g_end - g) * (p_end - p) > MAX_COMPARED:
+                line, sent_id, _ = _found_at(predicted_text, other.start)
+                message = f"overlapping multiword tokens with {p_end - p:,} words are too many to align"
+                raise ConlluError(ConlluProblem(predicted_text.name, line, sent_id, message))
             forms, other_forms = ([w.form for w in words] for words in (gold[g:g_end], predicted[p:p_end]))
             pairs += [(g + i, p + j) for i, j in _common_subsequence(forms, other_forms)]
             g, p = g_end, p_end

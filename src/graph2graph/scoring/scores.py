@@ -141,7 +141,7 @@ def score_aligned(
     gold_text = FileText.of(gold, names[0], needs_xpos=punct == "ptb")
     predicted_text = FileText.of(predicted, names[1])
     check_characters(gold_text, predicted_text)
-    pairs = align(gold_text.words, predicted_text.words)
+    pairs = align(gold_text, predicted_text)
     partners = [_UNALIGNED] * len(predicted_text.words)  # the gold word of each predicted word
     for g, p in pairs:
         partners[p] = g

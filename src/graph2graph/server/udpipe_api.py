@@ -17,6 +17,7 @@ from graph2graph.server.forms import MULTIPART, URL_ENCODED, fields
 from graph2graph.server.limits import RequestRefused
 from graph2graph.server.reading import InputFormat, RequestData
 from graph2graph.server.service import ServedModel, ServedModels, Service
+from graph2graph.treebank import conllu
 from graph2graph.treebank.sentence import Sentence
 
 PAPER = "Mohammadshahi and Henderson: Graph-to-Graph Transformer for Transition-based Dependency Parsing, 2020"
@@ -129,7 +130,7 @@ def _tokenizer_options(text: str) -> frozenset[str]:
 
 def _write(sentences: Sequence[Sentence], output: str) -> str:
     """CoNLL-U verbatim; any other format is written by UDPipe."""
-    text = "".join(line for sentence in sentences for line in sentence.lines)
+    text = "".join(conllu.texts(sentences))
     if output.partition("=")[0] == "conllu":
         return text
     writer, reader = udpipe.OutputFormat.newOutputFormat(output), udpipe.InputFormat.newConlluInputFormat()

@@ -26,7 +26,7 @@ from typing import Any
 from ufal import udpipe
 
 from graph2graph.errors import DataError
-from graph2graph.files import errors_naming, write_bytes, write_text, writing
+from graph2graph.files import SENTENCE, errors_naming, write_bytes, write_text, writing
 from graph2graph.treebank import conllu
 from graph2graph.treebank.sentence import FEATS, LEMMA, UPOS, XPOS, Sentence
 
@@ -126,11 +126,21 @@ def horizontal(lines: Iterable[str]) -> Iterator[Sentence]:
             yield Sentence.from_words(words, text=line.strip())
 
 
-def vertical(lines: Iterable[str]) -> Iterator[Sentence]:
-    """A word a line, sentences between blank lines."""
+def vertical(lines: Iterable[str], *, name: str = "<text>") -> Iterator[Sentence]:
+    """A word a line, sentences between blank lines; errors call the file by its name."""
+    limit, number = SENTENCE.value(), 1
     for is_blank, block in groupby(lines, key=lambda line: not line.strip()):
-        if not is_blank:
-            yield Sentence.from_words([line.strip().replace("\t", " ") for line in block])
+        if is_blank:
+            number += sum(1 for _ in block)
+            continue
+        words, size = [], 0
+        for line in block:
+            size += len(line)
+            if size > limit:
+                raise DataError(f"{name}:{number}: {SENTENCE.error(number)}")
+            words.append(line.strip().replace("\t", " "))
+        number += len(words)
+        yield Sentence.from_words(words)
 
 
 def _options(presegmented: bool, ranges: bool) -> str:

@@ -6,14 +6,24 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from graph2graph.errors import DataError, one_line
-from graph2graph.treebank.sentence import BYTE_ORDER_MARK, COLUMN_NAMES, HEAD, ID, RANGE, XPOS, Sentence, cycles
+from graph2graph.treebank.core_arguments import repeated_arguments
+from graph2graph.treebank.sentence import (
+    BYTE_ORDER_MARK,
+    COLUMN_NAMES,
+    HEAD,
+    ID,
+    RANGE,
+    XPOS,
+    Sentence,
+    cycles,
+    is_blank,
+)
 
 # How HEAD is checked: "tree" allows one root and no cycle, though words without a head (`_`); "forest" also allows several
 # roots, as in other parsers' output; "columns" ignores HEAD.
 Check = Literal["tree", "forest", "columns"]
 
-_BLANK_TEXT = ("\n", "\r\n", f"{BYTE_ORDER_MARK}\n", f"{BYTE_ORDER_MARK}\r\n", BYTE_ORDER_MARK)
-BLANK_LINES = frozenset((*_BLANK_TEXT, *(line.encode() for line in _BLANK_TEXT)))
+MALFORMED = "malformed"  # the kind of all problems but those that only `--strict` finds
 _NUMBER = re.compile(r"0|[1-9][0-9]{0,8}")
 _EMPTY_NODE = re.compile(r"(0|[1-9][0-9]{0,8})\.([1-9][0-9]{0,8})")
 _Found = list[tuple[int, str]]  # the problems of a sentence, each with the index of its line
@@ -27,6 +37,7 @@ class ConlluProblem:
     line: int
     sent_id: str | None
     message: str
+    kind: str = MALFORMED
 
     def __str__(self) -> str:
         where = f" (sent_id {one_line(_shortened(self.sent_id))})" if self.sent_id else ""
@@ -48,9 +59,13 @@ class LocatedSentence(NamedTuple):
         """The line of a word; words are counted from 0."""
         return self.first_line + self.sentence.row_lines[word]
 
+    def problem(self, word: int, message: str, kind: str = MALFORMED) -> ConlluProblem:
+        """A problem with a word."""
+        return ConlluProblem(self.source, self.line(word), self.sentence.sent_id, message, kind)
+
     def error(self, word: int, message: str) -> ConlluError:
         """An error about a word."""
-        return ConlluError(ConlluProblem(self.source, self.line(word), self.sentence.sent_id, message))
+        return ConlluError(self.problem(word, message))
 
     def check_parsed(self, *, needs_xpos: bool = False) -> None:
         """Raise an error if a word has no head, or no XPOS where punctuation is told by it."""
@@ -68,6 +83,15 @@ def located(sentences: Iterable[Sentence], source: str) -> Iterator[LocatedSente
     for sentence in sentences:
         yield LocatedSentence(sentence, source, first_line)
         first_line += len(sentence.lines)
+
+
+def repeated_arguments_in(found: LocatedSentence) -> Iterator[ConlluProblem]:
+    """The words of a sentence that have several subjects or several objects."""
+    sentence = found.sentence
+    for head, kind, words in repeated_arguments(sentence.heads, sentence.deprels):
+        name = f"{kind.name.lower()}s"
+        arguments = " and ".join(f"{word} {_shortened(one_line(sentence.forms[word - 1]))}" for word in words)
+        yield found.problem(head - 1, f"word {head} has {len(words)} {name}: {arguments}", f"with several {name}")
 
 
 def parse_lines(
@@ -105,7 +129,7 @@ def _words(lines: list[str], found: _Found) -> tuple[list[list[str]], list[int],
     ids = _Ids()
     is_inside = False
     for index, line in enumerate(lines):
-        if line in BLANK_LINES:
+        if is_blank(line):
             continue
         if line[0] == "#":
             if is_inside:
@@ -129,7 +153,7 @@ def _words(lines: list[str], found: _Found) -> tuple[list[list[str]], list[int],
     if not found and ids.end_of_range > ids.last:
         found.append((ids.range_line, f"range ends at {ids.end_of_range}, after the last word, {ids.last}"))
     elif not found and not rows:
-        first = next(index for index, line in enumerate(lines) if line not in BLANK_LINES)
+        first = next(index for index, line in enumerate(lines) if not is_blank(line))
         found.append((first, "expected a word in the sentence"))
     return rows, row_lines, max(ids.last, len(rows))
 

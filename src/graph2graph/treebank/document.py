@@ -270,7 +270,7 @@ class Document:
 
     def to_conllu(self) -> str:
         """The sentences in CoNLL-U."""
-        return "".join(sentence.to_conllu() for sentence in self.sentences)
+        return "".join(conllu.texts(self.sentences))
 
     def to_json(self) -> list[dict[str, Any]]:
         """The sentences as `g2g parse -f json` writes them, as a list."""

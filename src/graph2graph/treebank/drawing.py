@@ -10,10 +10,12 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from xml.sax.saxutils import escape
 
+from graph2graph.errors import DataError, one_line
 from graph2graph.treebank.characters import direction, n_cells, padded, printable, text_width
 from graph2graph.treebank.sentence import UPOS, XPOS, Sentence
 
 SVG = "http://www.w3.org/2000/svg"
+MAX_WORDS = 5_000  # of a sentence: a deep tree needs as many columns as words
 PROLOGUE = '<?xml version="1.0" encoding="UTF-8"?>\n'
 
 
@@ -23,7 +25,7 @@ def text(sentence: Sentence) -> str:
     Each head has a vertical line that its dependents are attached to, left of their own vertical lines. A line from the left
     edge leads to a root, `─│─` is a crossing without contact, and a word without a head has no `╼`.
     """
-    sentence.check_acyclic()
+    _check(sentence)
     columns = [list(map(printable, column)) for column in (sentence.forms, _tags(sentence), sentence.deprels)]
     form_width, tag_width = (min(30, max(map(n_cells, column), default=0)) for column in columns[:2])
     rows = [f"# sent_id = {printable(sentence.sent_id)}"] if sentence.sent_id else []
@@ -44,6 +46,14 @@ def svg(*sentences: Sentence) -> str:
         y += float(_number(picture.height + BOTTOM))
         width = max(width, float(_number(picture.width)))
     return f'{PROLOGUE}<svg xmlns="{SVG}" version="1.1" width="{width:g}" height="{y:g}">\n{frames}</svg>\n'
+
+
+def _check(sentence: Sentence) -> None:
+    """Raise an error if a sentence cannot be drawn."""
+    if len(sentence) > MAX_WORDS:
+        name = "" if sentence.sent_id is None else f" {one_line(sentence.sent_id)}"
+        raise DataError(f"sentence{name} has {len(sentence):,} words; up to {MAX_WORDS:,} can be drawn")
+    sentence.check_acyclic()
 
 
 def _tags(sentence: Sentence) -> list[str]:
@@ -176,7 +186,7 @@ class _Picture:
     """The layout of a tree, made by the constructor; `svg` draws it."""
 
     def __init__(self, sentence: Sentence) -> None:
-        sentence.check_acyclic()
+        _check(sentence)
         self.title = printable(sentence.text)
         self.forms = [printable(form) for form in sentence.forms]
         self.tags = ["" if tag == "_" else printable(tag) for tag in _tags(sentence)]

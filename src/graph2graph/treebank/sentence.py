@@ -20,6 +20,13 @@ _UNFIT = re.compile(
 )  # what ends a cell or a line, and half surrogate pairs, which UTF-8 has not
 RANGE = re.compile(r"([1-9][0-9]{0,8})-([1-9][0-9]{0,8})")  # the ID of a multiword token
 
+_BLANK = frozenset(("", b"", BYTE_ORDER_MARK, BYTE_ORDER_MARK.encode()))
+
+
+def is_blank(line: bytes | str) -> bool:
+    """Whether a line ends a sentence: it has nothing but its line end, of whatever kind, or a byte order mark."""
+    return (line.strip(b"\r\n") if isinstance(line, bytes) else line.strip("\r\n")) in _BLANK
+
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Sentence:
@@ -121,8 +128,13 @@ class Sentence:
                 return value.strip()
         return None
 
+    @property
+    def line_end(self) -> str:
+        """The line end of its first line; a line feed if that has none."""
+        return "\r\n" if self.lines[0].endswith("\r\n") else "\n"
+
     def to_conllu(self) -> str:
-        """The sentence in CoNLL-U, with its final blank line."""
+        """The sentence in CoNLL-U, verbatim: at the end of a file, the final blank line may be missing (see `conllu.texts`)."""
         return "".join(self.lines)
 
     def to_json(self) -> dict[str, Any]:
@@ -149,13 +161,13 @@ class Sentence:
         return replace(changed, probabilities=rounded)
 
     def with_comments(self, comments: Mapping[str, str]) -> "Sentence":
-        """The same sentence with `# key = value` lines after its comments."""
-        end = len(self.comments)
-        before = self.lines[end]
-        ending = before[len(before.rstrip("\r\n")) :]
-        new = [f"# {key} = {value}{ending}" for key, value in comments.items()]
-        lines = self.lines[:end] + new + self.lines[end:]
-        return replace(self, lines=lines, row_lines=[line + len(new) for line in self.row_lines])
+        """The same sentence with `# key = value` lines after its comments, before its first word or range."""
+        mark = BYTE_ORDER_MARK if self.lines[0].startswith(BYTE_ORDER_MARK) else ""
+        lines = [self.lines[0].removeprefix(mark), *self.lines[1:]]
+        end = next(index for index, line in enumerate(lines) if not (is_blank(line) or line.startswith("#")))
+        lines[end:end] = [f"# {key} = {value}{self.line_end}" for key, value in comments.items()]
+        lines[0] = mark + lines[0]
+        return replace(self, lines=lines, row_lines=[line + len(comments) for line in self.row_lines])
 
     def with_columns(self, columns: Mapping[int, Sequence[str]]) -> "Sentence":
         """The same sentence with other values in some columns: `sentence.with_columns({LEMMA: lemmas})`."""
