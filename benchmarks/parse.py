@@ -5,10 +5,12 @@
 Each setting runs in a separate process; all take turns, for several rounds, and the best round of each counts, its peak memory
 too. `encoder` is one forward pass of the BertModel of `transformers`, of the same shape, over the same pieces. `naive` is the
 straightforward decoder (`naive_parser.py`) on batches of 10 sentences as they come, timed on a sample, as is `exact-sample`.
-`exact` is timed on every fourth sentence, so that all of it takes less than 8 minutes. `sent` encodes each sentence once,
-`sent-int8` with integers. Only on request: `sent-compiled` with `torch.compile`, `naive-sorted` with batches of like length,
-and `latency-…`, the median time of sentences of about 20 words parsed one at a time. `of bound` is the share of the speed at
-which a bare pass would encode the same pieces. With --score the LAS is printed too: for development files only.
+`exact` is timed on every fourth sentence, so that all of it takes less than 8 minutes. `sent` encodes each sentence once.
+`default` is what `g2g parse` does when nothing is said; others are in fp32 or in the precision behind a hyphen, `sent-bf16`.
+`latency-…` is the median time of sentences of about 20 words parsed one at a time. `bound-…` is the speed at which a bare pass
+in that precision would encode the same pieces as a decoder, and `of bound` the decoder's share of it. Only on request:
+`sent-compiled` with `torch.compile`, `naive-sorted` with batches of like length. With --score the LAS is printed too: for
+development files only.
 """
 
 import argparse
@@ -16,7 +18,9 @@ import json
 import resource
 import sys
 import time
+import warnings
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,22 +28,45 @@ import torch
 
 from graph2graph import markdown
 from graph2graph.reproduce.jobs import Job, results_of
-from machine import matmul_gflops, seconds
+from machine import describe, matmul_gflops, seconds
 
 if TYPE_CHECKING:
+    from graph2graph.config import Precision
     from graph2graph.parser.parser import Parser
     from graph2graph.treebank.sentence import Sentence
 
 SAMPLE = 200  # sentences for the naive decoder
 EXACT_EVERY = 4  # sentences of the file
 BARE_TOKENS = 1024  # in a batch of the bare pass: the best of 512, 1024, 2048, 4096 for it here
-THRESHOLDS = {"sent": 0.0, "exact": float("inf")}
-ALL = ["encoder", "naive", "exact-sample", "sent", "sent-int8", "exact", "adaptive", "adaptive-int8"]
-SLOW = {"exact", "naive", "naive-sorted", "exact-sample"}  # which have one round, so that all takes a few minutes
-ON_REQUEST = ["sent-compiled", "naive-sorted"]
-LATENCY = ["latency-sent", "latency-adaptive", "latency-exact", "latency-exact-undrafted"]
+LOW = ("bf16", "int8")
+ENCODER = ["encoder", *(f"encoder-{precision}" for precision in LOW)]
+DECODERS = ["sent", "adaptive", "exact"]
+LATENCY = ["latency-encoder", "latency-default"]
+ALL = [
+    *ENCODER,
+    "naive",
+    "exact-sample",
+    *DECODERS,
+    "sent-bf16",
+    "sent-int8",
+    "adaptive-bf16",
+    "adaptive-int8",
+    "exact-bf16",
+]
+ALL += ["default", *LATENCY]
+SLOW = {
+    "exact",
+    "exact-bf16",
+    "exact-int8",
+    "naive",
+    "naive-sorted",
+    "exact-sample",
+}  # with one round, to take a few minutes
+ON_REQUEST = ["exact-int8", "sent-compiled", "naive-sorted", "latency-exact-undrafted"]
+ON_REQUEST += [f"latency-{decoder}" for decoder in DECODERS]
 COLUMNS = {
     "words_per_second": ("words/s", "{:,.0f}"),
+    "precision": ("precision", "{}"),
     "of_encoder": ("of bare pass", "{:.3f}"),
     "of_bound": ("of bound", "{:.2f}"),
     "sentences_per_second": ("sentences/s", "{:,.1f}"),
@@ -58,16 +85,37 @@ def measure(setting: str, given: argparse.Namespace) -> dict[str, Any]:
     from graph2graph.treebank import conllu
 
     torch.set_num_threads(given.threads)
-    parser = Parser.load(catalogue.find(given.model), precision="int8" if setting.endswith("int8") else "fp32")
+    name, precision = split(setting)
+    # the naive decoder needs layers as they are trained
+    load = load_unprepared if name.startswith("naive") else partial(Parser.load, precision=precision)
+    parser = load(catalogue.find(given.model))
     gold = list(conllu.read(given.file))
-    if setting in LATENCY:
-        return latency(parser, gold, setting)
-    gold = sentences_for(setting, gold, parser, whole=given.score)
-    if setting == "encoder":
-        return speeds(parser, gold, bare_pass(parser, gold))
-    if setting.startswith("naive"):
-        return speeds(parser, gold, naive_pass(parser, gold, given.naive_batch, is_sorted=setting == "naive-sorted"))
-    return decode(setting, parser, gold, score=given.score)
+    found = {"precision": parser.precision, "cpu": describe()}
+    if name.startswith("latency-"):
+        return found | latency(parser, gold, name)
+    gold = sentences_for(name, gold, parser, whole=given.score)
+    if name == "encoder":
+        return found | speeds(parser, gold, bare_pass(parser, gold, precision))
+    if name.startswith("naive"):
+        return found | speeds(
+            parser, gold, naive_pass(parser, gold, given.naive_batch, is_sorted=name == "naive-sorted")
+        )
+    return found | decode(name, parser, gold, score=given.score)
+
+
+def split(setting: str) -> "tuple[str, Precision]":
+    """What a setting measures, and its precision."""
+    name, _, last = setting.rpartition("-")
+    if last == "bf16" or last == "int8":
+        return name, last
+    return setting, "auto" if setting.endswith("default") else "fp32"
+
+
+def load_unprepared(directory: Path) -> "Parser":
+    """A parser whose layers are not prepared for parsing."""
+    from graph2graph.parser.parser import Parser
+
+    return Parser.start_from(loaded := Parser.load(directory, precision="fp32"), loaded.config)
 
 
 def sentences_for(setting: str, gold: "list[Sentence]", parser: "Parser", *, whole: bool) -> "list[Sentence]":
@@ -101,7 +149,7 @@ def decode(setting: str, parser: "Parser", gold: "list[Sentence]", *, score: boo
     time_spent = seconds(lambda: parsed.extend(parser.parse(gold, reencode=threshold, work=work)))
     found = speeds(parser, gold, time_spent)
     found |= {"encodings_per_sentence": work.n_encoded / len(gold), "pieces_encoded": work.n_pieces}
-    if not setting.endswith("int8"):
+    if parser.precision == "fp32":
         layers = sum(p.numel() for name, p in parser.model.named_parameters() if ".layers." in name)
         found["gflops"] = 2 * layers * work.n_pieces / time_spent / 1e9
     if score and len(parsed) > SAMPLE:
@@ -111,20 +159,24 @@ def decode(setting: str, parser: "Parser", gold: "list[Sentence]", *, score: boo
 
 def threshold_of(parser: "Parser", setting: str) -> float:
     """The threshold of re-encoding that a setting is named after."""
-    name = setting.removeprefix("latency-").split("-")[0]
-    return float(parser.config.decode.adaptive if name == "adaptive" else THRESHOLDS[name])
+    name, decode = setting.removeprefix("latency-").split("-")[0], parser.config.decode
+    return {"adaptive": decode.adaptive, "default": decode.reencode, "sent": 0.0, "exact": float("inf")}[name]
 
 
 def latency(parser: "Parser", gold: "list[Sentence]", setting: str) -> dict[str, Any]:
     """The time of single sentences of middling length."""
     chosen = [sentence for sentence in gold if 18 <= len(sentence) <= 22][:50]
-    drafts = 0 if setting.endswith("undrafted") else None
-    threshold = threshold_of(parser, setting)
+    if setting == "latency-encoder":
+        model = bare_model(parser)
+        times = [encode_all(model, bare_batches(parser, [sentence])) for sentence in chosen]
+    else:
+        drafts = 0 if setting.endswith("undrafted") else None
+        threshold = threshold_of(parser, setting)
 
-    def parse(sentence: "Sentence") -> Callable[[], object]:
-        return lambda: list(parser.parse([sentence], reencode=threshold, draft_tokens=drafts))
+        def parse(sentence: "Sentence") -> Callable[[], object]:
+            return lambda: list(parser.parse([sentence], reencode=threshold, draft_tokens=drafts))
 
-    times = [seconds(parse(sentence)) for sentence in chosen]
+        times = [seconds(parse(sentence)) for sentence in chosen]
     rate = sum(map(len, chosen)) / sum(times)
     return {"p50_ms": 1000 * sorted(times)[len(times) // 2], "words_per_second": rate}
 
@@ -142,8 +194,30 @@ def naive_pass(parser: "Parser", gold: "list[Sentence]", batch: int, *, is_sorte
     return time.perf_counter() - begin
 
 
-def bare_pass(parser: "Parser", gold: "list[Sentence]") -> float:
+def bare_pass(parser: "Parser", gold: "list[Sentence]", precision: "Precision") -> float:
     """The time of one forward pass of transformers' BertModel, once its tensors are ready."""
+    model, batches = bare_model(parser), bare_batches(parser, gold)
+    if precision == "bf16":
+        model = model.bfloat16()
+    if precision == "int8":
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)
+            model = torch.ao.quantization.quantize_dynamic(model, {torch.nn.Linear}, dtype=torch.qint8)
+    encode_all(model, batches[:1])
+    return encode_all(model, batches)
+
+
+@torch.inference_mode()
+def encode_all(model: torch.nn.Module, batches: list[tuple[torch.Tensor, torch.Tensor]]) -> float:
+    """The time of a pass over some batches."""
+    begin = time.perf_counter()
+    for ids, mask in batches:
+        model(input_ids=ids, attention_mask=mask)
+    return time.perf_counter() - begin
+
+
+def bare_model(parser: "Parser") -> torch.nn.Module:
+    """A BertModel of the shape of the parser's encoder."""
     from transformers import BertConfig, BertModel
 
     shape = parser.config.model.encoder
@@ -155,14 +229,8 @@ def bare_pass(parser: "Parser", gold: "list[Sentence]") -> float:
         intermediate_size=shape.inner_width,
         max_position_embeddings=shape.max_positions,
     )
-    model = BertModel(config, add_pooling_layer=False).eval()
-    batches = bare_batches(parser, gold)
-    with torch.inference_mode():
-        model(input_ids=batches[0][0], attention_mask=batches[0][1])
-        begin = time.perf_counter()
-        for ids, mask in batches:
-            model(input_ids=ids, attention_mask=mask)
-        return time.perf_counter() - begin
+    model: torch.nn.Module = BertModel(config, add_pooling_layer=False).eval()
+    return model
 
 
 def bare_batches(parser: "Parser", gold: "list[Sentence]") -> list[tuple[torch.Tensor, torch.Tensor]]:
@@ -196,13 +264,18 @@ def best_of_rounds(given: argparse.Namespace) -> dict[str, dict[str, Any]]:
 
 def add_shares(best: dict[str, dict[str, Any]], peak: float) -> None:
     """Compare each setting with the machine's matmul speed, and with the bare pass."""
-    for row in best.values():
+    for setting, row in list(best.items()):
         if "gflops" in row:
             row["matmul_share"] = row["gflops"] / peak
-        if "encoder" in best:
-            row["of_encoder"] = row["words_per_second"] / best["encoder"]["words_per_second"]
-            if "pieces_encoded" in row:
-                row["of_bound"] = row["of_encoder"] * row["pieces_encoded"] / row["pieces_once"]
+        is_latency = setting.startswith("latency-")
+        reference = best.get("latency-encoder" if is_latency else "encoder")
+        if reference is not None:
+            row["of_encoder"] = row["words_per_second"] / reference["words_per_second"]
+        bare = best.get("encoder" if row["precision"] == "fp32" else f"encoder-{row['precision']}")
+        if bare is not None and "pieces_encoded" in row:
+            bound = bare["words_per_second"] * row["pieces_once"] / row["pieces_encoded"]
+            best[f"bound-{setting}"] = {"precision": row["precision"], "words_per_second": bound}
+            row["of_bound"] = row["words_per_second"] / bound
 
 
 def arguments() -> argparse.Namespace:
@@ -210,7 +283,7 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("file", type=Path)
     parser.add_argument("--model", default="en")
-    parser.add_argument("--settings", nargs="+", default=ALL, choices=ALL + ON_REQUEST + LATENCY)
+    parser.add_argument("--settings", nargs="+", default=ALL, choices=ALL + ON_REQUEST)
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--naive-batch", type=int, default=10, help="larger batches spend more of the work on padding")

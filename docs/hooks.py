@@ -13,6 +13,7 @@ from typer.main import get_command
 
 from graph2graph.cli import app
 from graph2graph.parser import catalogue
+from graph2graph.parser.hub_card import without_front_matter
 
 TOP = {"README.md": "index.md"} | {name: name for name in ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")}
 EXAMPLE = re.compile(r"^(Example: )?((?:g2g|curl|echo) .*)$", re.MULTILINE)
@@ -47,6 +48,6 @@ def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
     markdown = CODE.sub(rf"]({up}code/\1.md)", markdown)
     if page.file.src_uri == "models.md":
         for directory in catalogue.shipped().values():
-            card = (directory / "README.md").read_text(encoding="utf-8")
+            card = without_front_matter((directory / "README.md").read_text(encoding="utf-8"))
             markdown += "\n" + f"\n{card}".replace("\n#", "\n##")
     return markdown

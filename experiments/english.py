@@ -31,6 +31,8 @@ from graph2graph import scoring
 from graph2graph.analysis import significance
 from graph2graph.decoding.options import EXACT, ParseOptions, TagSource
 from graph2graph.files import read_json, write_json, write_text
+from graph2graph.parser import checksums, language
+from graph2graph.parser.language import CommonWords
 from graph2graph.parser.parser import Parser
 from graph2graph.reproduce import trainings
 from graph2graph.reproduce.jobs import Job, results_of
@@ -191,6 +193,8 @@ def ship(given: argparse.Namespace) -> None:
     card = (source / "README.md").read_text(encoding="utf-8")
     before = read_json(RUNS / f"sent-{parser.config.train.seed}" / "run.json")
     write_text(SHIPPED / "README.md", shipped_card(card, parser.config, before, scores))
+    write_json(SHIPPED / language.FILE_NAME, CommonWords.of(conllu.read(TREEBANK / "train.conllu")).to_json())
+    checksums.write(SHIPPED)
 
 
 def shipped_scores(file: Path) -> dict[str, Any]:

@@ -7,6 +7,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from graph2graph.errors import DataError
 
+Precision = Literal["auto", "fp32", "bf16", "int8"]  # of the encoder
+DEEPEST, WIDEST, MOST_ROWS = 1000, 65_536, 10_000_000  # far beyond any encoder, and short of what exhausts a machine
+
 
 class FrozenModel(BaseModel):
     """A group of settings; unknown keys are errors."""
@@ -28,25 +31,30 @@ class FrozenModel(BaseModel):
 class EncoderConfig(FrozenModel):
     """The shape of a BERT-family encoder; the defaults are the paper's."""
 
-    vocab_size: int = Field(30522, ge=1)
-    width: int = Field(768, ge=1)
-    layers: int = Field(6, ge=1)
+    vocab_size: int = Field(30522, ge=1, le=MOST_ROWS)
+    width: int = Field(768, ge=1, le=WIDEST)
+    layers: int = Field(6, ge=1, le=DEEPEST)
     heads: int = Field(12, ge=1)
-    inner_width: int = Field(3072, ge=1)  # of the feed-forward layers
-    embedding_width: int | None = None  # of the input embeddings; default: `width` (ELECTRA has another)
-    max_positions: int = Field(512, ge=8)  # the longest input
-    n_segments: int = Field(2, ge=0)
-    relations: int = Field(0, ge=0)  # k of Eq. 3 and 4, counting "none"; 0: no graph input
-    position_buckets: int = Field(0, ge=0)  # of a relative-position bias that all layers share (MPNet); 0: no bias
-    layer_norm_eps: float = 1e-12
+    inner_width: int = Field(3072, ge=1, le=WIDEST)  # of the feed-forward layers
+    embedding_width: int | None = Field(
+        None, ge=1, le=WIDEST
+    )  # of the input embeddings; default: `width`, but in ELECTRA
+    max_positions: int = Field(512, ge=8, le=MOST_ROWS)  # the longest input
+    n_segments: int = Field(2, ge=0, le=MOST_ROWS)
+    relations: int = Field(0, ge=0, le=MOST_ROWS)  # k of Eq. 3 and 4, counting "none"; 0: no graph input
+    # Of a relative-position bias that all layers share (MPNet); 0: no bias. From 512 on the last ones would have no distance
+    position_buckets: int = Field(0, ge=0, lt=512)
+    layer_norm_eps: float = Field(1e-12, ge=0, le=1)
     activation: Literal["gelu", "gelu_new", "relu"] = "gelu"
     dropout: float = Field(0.1, ge=0, lt=1)
     attention_dropout: float = Field(0.1, ge=0, lt=1)
 
     @model_validator(mode="after")
-    def _heads_divide_width(self) -> Self:
+    def _check_sizes(self) -> Self:
         if self.width % self.heads:
             raise ValueError(f"width {self.width} is not a multiple of heads {self.heads}")
+        if 0 < self.position_buckets < 4:
+            raise ValueError("position_buckets: expected 0 or at least 4, two for each direction")
         return self
 
     @property
@@ -68,12 +76,12 @@ class ModelConfig(FrozenModel):
     labelled_relations: bool = False  # k = 2 · labels + 3 relations, instead of the paper's 3
     # Predict tags as well: of every word, in sentences whose tags are hidden; with CLS, those of s2, s1 and b1 in every state
     tagger: bool = False
-    exist_hidden: int = Field(500, ge=1)
-    relation_hidden: int = Field(100, ge=1)
+    exist_hidden: int = Field(500, ge=1, le=WIDEST)
+    relation_hidden: int = Field(100, ge=1, le=WIDEST)
     classifier_dropout: float = Field(0.05, ge=0, lt=1)
-    history_layers: int = Field(2, ge=1)
-    history_width: int | None = None  # default: the width of the encoder
-    composition_hidden: int | None = None  # default: the width of the input embeddings
+    history_layers: int = Field(2, ge=1, le=DEEPEST)
+    history_width: int | None = Field(None, ge=1, le=WIDEST)  # default: the width of the encoder
+    composition_hidden: int | None = Field(None, ge=1, le=WIDEST)  # default: the width of the input embeddings
     encoder: EncoderConfig = EncoderConfig()
 
 

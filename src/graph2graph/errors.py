@@ -2,7 +2,20 @@
 
 
 class DataError(Exception):
-    """An invalid file, model or setting; the message says where it is and what is wrong."""
+    """An invalid file, model or setting; the message says where it is and what is wrong.
+
+    A message may quote a hostile file, so it is one printable line whatever it quotes.
+    """
+
+    def __str__(self) -> str:
+        return escaped(super().__str__())
+
+
+def escaped(text: str) -> str:
+    """The text on one line, with escapes for characters that would break the line or control the terminal."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() or c == "\u00a0" else ascii(c)[1:-1] for c in text)
 
 
 def one_line(text: str) -> str:

@@ -1,7 +1,7 @@
 """Re-encoding: what is encoded together makes no difference, and what is encoded again is what has changed."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -36,23 +36,6 @@ def test_the_trees_do_not_depend_on_the_budget(
     for found, other in others:
         assert found == first
         assert (other.n_encoded, other.n_pieces) == (work.n_encoded, work.n_pieces)
-
-
-@pytest.mark.parametrize("threshold", [math.inf, 0.6])
-def test_of_long_sentences_only_the_windows_with_new_arcs_are_encoded_again(
-    threshold: float, parser_of: Callable[..., Parser], toy: list[Sentence], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """And the trees are the same, however many arcs are new."""
-    parser = parser_of("sent-g2g", max_positions=16)
-    long = Sentence.from_words([form for sentence in toy for form in sentence.forms][:60])
-    features = [parser.featurizer(sentence) for sentence in (toy[0], long)]
-    assert len(features[1].windows) > 3
-    decode = DecodeConfig(reencode=threshold, draft_tokens=0)
-    found, work = decoded(parser, features, decode)
-    monkeypatch.setattr(Features, "around", lambda self, nodes: self)
-    expected, whole_work = decoded(parser, features, decode)
-    assert found == expected
-    assert work.n_pieces < whole_work.n_pieces
 
 
 def test_sentences_wait_for_each_other(

@@ -52,6 +52,16 @@ def gold_doc(vocab: Any, *, tags: bool = True) -> tuple[Any, list[Sentence]]:
     return spacy.tokens.Doc(vocab, words=words, sent_starts=starts, pos=pos), sentences
 
 
+def test_labels_and_noun_chunks(toy_model: Path) -> None:
+    nlp = make(toy_model)
+    labels = nlp.get_pipe("g2g_parser").labels
+    vocabulary = Parser.load(toy_model).vocabulary
+    assert set(labels) == set(vocabulary.labels) - {"root"} | {"ROOT", "dep"}
+    assert nlp.pipe_labels["g2g_parser"] == list(labels)
+    doc = nlp(spacy.tokens.Doc(nlp.vocab, words=["Dogs", "bark"], pos=["NOUN", "NOUN"]))
+    assert all(chunk.text for chunk in doc.noun_chunks)
+
+
 def test_the_entry_point() -> None:
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     module, _, name = settings["project"]["entry-points"]["spacy_factories"]["g2g_parser"].partition(":")

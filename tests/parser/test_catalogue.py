@@ -7,7 +7,7 @@ import pytest
 
 from graph2graph.errors import DataError
 from graph2graph.parser import catalogue
-from graph2graph.parser.catalogue import download
+from graph2graph.parser.hub import download
 
 
 @pytest.fixture

@@ -1,8 +1,10 @@
 """Downloading, from a server on loopback that answers as the hub does."""
 
+import base64
 import hashlib
 import json
 import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -18,8 +20,9 @@ import pytest
 
 import graph2graph
 from conftest import ROOT
-from graph2graph.parser import catalogue
-from graph2graph.parser.catalogue import ORIGIN, download
+from graph2graph.parser import catalogue, checksums
+from graph2graph.parser.catalogue import ORIGIN
+from graph2graph.parser.hub import download
 
 pytest.importorskip("huggingface_hub")
 
@@ -40,6 +43,7 @@ class Hub(ThreadingHTTPServer):
         self.cut: set[str] = set()  # files of which the first answer breaks off half way
         self.refused: set[str] = set()  # those that are not answered after that
         self.changed: set[str] = set()  # those of which another content is sent
+        self.uploaded: dict[str, bytes] = {}
         self.reached = threading.Event()  # someone has asked
         self.delay = threading.Event()  # until it is set, nothing is sent
         self.delay.set()
@@ -69,6 +73,49 @@ class Answer(BaseHTTPRequestHandler):
 
     def do_HEAD(self) -> None:
         self.do_GET()
+
+    def do_POST(self) -> None:
+        """The steps of an upload: create the repository, say how each file is sent, send it, commit."""
+        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        path, kind = urlsplit(self.path).path, {"Content-Type": "application/json"}
+        self.server.asked[path] += 1
+        if path == "/api/validate-yaml":
+            self._answer({"errors": [], "warnings": []})
+        elif not self.headers.get("Authorization"):
+            self._send(401, b'{"error": "who are you?"}', kind)
+        elif path == "/api/repos/create":
+            self._answer({"url": f"{self.server.url}/owner/toy"})
+        elif path == "/api/models/owner/toy/preupload/main":
+            files = [
+                {"path": file["path"], "uploadMode": "lfs" if file["path"] in LARGE else "regular"}
+                for file in json.loads(body)["files"]
+            ]
+            self._answer({"files": files})
+        elif path == "/owner/toy.git/info/lfs/objects/batch":
+            objects = [
+                one | {"actions": {"upload": {"href": f"{self.server.url}/lfs/{one['oid']}"}}}
+                for one in json.loads(body)["objects"]
+            ]
+            self._answer({"transfer": "basic", "objects": objects})
+        elif path == "/api/models/owner/toy/commit/main":
+            for line in body.splitlines():
+                found = json.loads(line)["value"]
+                if json.loads(line)["key"] == "file":
+                    self.server.uploaded[found["path"]] = base64.b64decode(found["content"])
+                elif json.loads(line)["key"] == "lfsFile":
+                    self.server.uploaded[found["path"]] = self.server.uploaded.pop(found["oid"])
+            self._answer(
+                {"success": True, "commitOid": COMMIT, "commitUrl": f"{self.server.url}/owner/toy/commit/{COMMIT}"}
+            )
+        else:
+            self._send(404, b"{}", {"X-Error-Code": "RepoNotFound"})
+
+    def do_PUT(self) -> None:
+        self.server.uploaded[self.path.removeprefix("/lfs/")] = self.rfile.read(int(self.headers["Content-Length"]))
+        self._send(200, b"", {})
+
+    def _answer(self, value: object) -> None:
+        self._send(200, json.dumps(value).encode(), {"Content-Type": "application/json"})
 
     def do_GET(self) -> None:
         path = unquote(urlsplit(self.path).path)
@@ -167,6 +214,85 @@ def test_a_model_is_fetched_once(g2g: Run, hub: Hub, toy_model: Path) -> None:
     assert left() == ["owner--toy"]
     for model in ("owner/toy", "toy"):
         assert g2g("parse", "--model", model, "--offline", "--text", "Yes").code == 0
+
+
+@pytest.fixture
+def published(toy_model: Path, tmp_path: Path) -> Path:
+    """A model that can be uploaded, with files that are no part of it."""
+    model = tmp_path / "published"
+    shutil.copytree(toy_model, model)
+    (model / "README.md").write_text('---\nlicense: "cc-by-sa-4.0"\n---\n# A toy\n')
+    (model / "run.json").write_text("{}")
+    (model / "checkpoints").mkdir()
+    (model / "checkpoints" / "model.safetensors").write_text("no part of the model")
+    return model
+
+
+def test_a_model_is_uploaded_with_its_checksums(
+    g2g: Run, hub: Hub, published: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HF_TOKEN", "hf_of_nobody")
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_DISABLE_IMPLICIT_TOKEN", False)
+    done = g2g("upload", published, "owner/toy")
+    assert (done.code, done.err) == (0, "")
+    assert done.out == f"{hub.url}/owner/toy/commit/{COMMIT}\n"
+    assert hub.uploaded.keys() == {path.name for path in catalogue.files(published)}
+    assert {"SHA256SUMS", "model.safetensors", "README.md"} <= hub.uploaded.keys()
+    for name, content in hub.uploaded.items():
+        assert content == (published / name).read_bytes()
+    checksums.verify(published)
+    hub.files = hub.uploaded
+    checksums.verify(download("owner/toy"))
+
+
+def test_what_cannot_be_uploaded(g2g: Run, hub: Hub, published: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("HF_TOKEN", raising=False)
+    cases: list[tuple[tuple[object, ...], str]] = [
+        ((published, "owner/toy"), "owner/toy: cannot be uploaded to the hub: it wants a token"),
+        ((published, "toy"), "expected owner/name"),
+        ((published, "../toy"), "expected owner/name"),
+        ((published / "checkpoints", "owner/toy"), "config.json: "),
+    ]
+    for arguments, message in cases:
+        done = g2g("upload", *arguments)
+        assert (done.code, done.out) == (1, ""), arguments
+        assert message in done.err
+        assert len(done.err.splitlines()) == 1
+    for card in ("# A toy\n", "---\nlanguage: en\n---\nlicense: none\n", ""):
+        (published / "README.md").write_text(card)
+        assert "README.md: states no licence; begin it with" in g2g("upload", published, "owner/toy").err
+    assert hub.uploaded == {}
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    assert "forbids the network" in g2g("upload", published, "owner/toy").err
+
+
+def test_names_that_lead_out_of_the_directory_are_not_fetched(hub: Hub, tmp_path: Path) -> None:
+    hub.files |= {"../evil.json": b"{}", "/tmp/evil.json": b"{}", "sub/config.json": b"{}"}
+    directory = download("owner/toy")
+    assert {path.name for path in directory.iterdir()} <= {*catalogue.FILES, ORIGIN}
+    assert not any("evil" in path for path in hub.asked)
+    assert list(tmp_path.rglob("evil*")) == []
+
+
+FULL_DISK = """
+import resource, signal, sys
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, ({limit}, {limit}))
+sys.argv = ["g2g", "download", "owner/toy"]
+from graph2graph.cli import main
+main()
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("limit", [100, 60_000])
+def test_a_full_disk_leaves_nothing(hub: Hub, limit: int) -> None:
+    """A limit on the size of files fails as a full disk does, in the first file or in the weights."""
+    command = [sys.executable, "-c", FULL_DISK.format(limit=limit)]
+    done = subprocess.run(command, capture_output=True, text=True, env=os.environ | {"PYTHONPATH": str(ROOT / "src")})
+    assert (done.returncode, done.stdout) == (1, "")
+    assert len(done.stderr.splitlines()) == 1, done.stderr
+    assert left() == []
 
 
 @pytest.mark.parametrize("name", ["model.safetensors", "labels.json"])
@@ -277,4 +403,4 @@ def test_without_the_hubs_library_it_is_said(tmp_path: Path) -> None:
     environment = os.environ | {"G2G_HOME": str(tmp_path), "PYTHONPATH": str(ROOT / "src"), "HF_HUB_OFFLINE": ""}
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)
     assert done.returncode == 1
-    assert done.stderr == "g2g: owner/toy: downloading needs pip install 'graph2graph[hub]'\n"
+    assert done.stderr == "g2g: owner/toy: the hub needs pip install 'graph2graph[hub]'\n"

@@ -1,6 +1,7 @@
 """Model directories: those of older releases are loaded, and what is wrong with one is said in one line."""
 
 import json
+import math
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -101,6 +102,33 @@ def _text(name: str, text: str) -> Callable[[Path], None]:
     return lambda model: (model / name).write_text(text) and None
 
 
+def _first_value(value: float) -> Callable[[dict[str, Tensor]], object]:
+    return lambda weights: weights["root"].__setitem__(0, value)
+
+
+def _encoder(**values: object) -> Callable[[Path], None]:
+    return _json("config.json", lambda config: config["model"]["encoder"].update(values))
+
+
+def _header(start: bytes) -> Callable[[Path], None]:
+    """Replace the first bytes of the weights: the length of their header."""
+
+    def apply(model: Path) -> None:
+        path = model / "model.safetensors"
+        path.write_bytes(start + path.read_bytes()[len(start) :])
+
+    return apply
+
+
+def _tensors(tensors: dict[str, tuple[str, list[int], int, int]], n_bytes: int) -> Callable[[Path], None]:
+    """Replace the weights by zeros with this header: the type, shape, first and last offset of each tensor."""
+    header = json.dumps(
+        {name: {"dtype": kind, "shape": shape, "data_offsets": at} for name, (kind, shape, *at) in tensors.items()}
+    ).encode()
+    content = len(header).to_bytes(8, "little") + header + bytes(n_bytes)
+    return lambda model: (model / "model.safetensors").write_bytes(content) and None
+
+
 BROKEN: dict[str, tuple[Callable[[Path], None], str]] = {
     "no directory": (shutil.rmtree, "model: no such model directory"),
     "no config": (_without("config.json"), "config.json: No such file"),
@@ -140,7 +168,7 @@ BROKEN: dict[str, tuple[Callable[[Path], None], str]] = {
     ),
     "no root label": (
         _json("labels.json", lambda values: values.update(root="top")),
-        "labels.json: root: expected one of the labels, found 'top'",
+        "labels.json: root: expected one of at least two labels, found 'top'",
     ),
     "one label more": (
         _json("labels.json", lambda values: values["labels"].append("new")),
@@ -150,6 +178,70 @@ BROKEN: dict[str, tuple[Callable[[Path], None], str]] = {
     "another tokeniser": (
         _json("config.json", lambda values: values["model"]["encoder"].update(vocab_size=20)),
         "tokenizer.json: .* pieces, of which the model knows only 20",
+    ),
+    "piece beyond the table": (
+        _json("tokenizer.json", lambda values: values["model"]["vocab"].update(dog=10**9)),
+        "tokenizer.json: 1000000001 pieces, of which",
+    ),
+    "no number": (_weights(_first_value(math.nan)), "model.safetensors: root: a value of nan"),
+    "infinite": (_weights(_first_value(-math.inf)), "model.safetensors: root: a value of -inf"),
+    "beyond any training": (_weights(_first_value(1e30)), r"model.safetensors: root: a value of 1e\+30"),
+    "integers": (
+        _weights(lambda weights: weights.update(root=weights["root"].long())),
+        "model.safetensors: root: expected floating-point numbers, found int64",
+    ),
+    "complex numbers": (
+        _weights(lambda weights: weights.update(root=weights["root"].to(torch.complex64))),
+        "model.safetensors: root: expected floating-point numbers, found complex64",
+    ),
+    "too many layers": (_encoder(layers=100_000), "config.json: model.encoder.layers: .* less than or equal to 1000"),
+    "too wide": (_encoder(width=10**9), "config.json: model.encoder.width: .* less than or equal to 65536"),
+    "more layers than weights": (
+        _encoder(layers=1000),
+        r"config.json: an encoder of at least 8,\d+,\d+ parameters; only",
+    ),
+    "other relations": (_encoder(relations=7), "config.json: model.encoder: its relations or segments are not those"),
+    "too few segments": (_encoder(n_segments=0), "config.json: model.encoder: its relations or segments are not those"),
+    "buckets of no distance": (
+        _encoder(position_buckets=1),
+        "config.json: model.encoder: .*position_buckets: expected 0",
+    ),
+    "no epsilon": (_encoder(layer_norm_eps=math.nan), "config.json: model.encoder.layer_norm_eps: "),
+    "empty embeddings": (_encoder(embedding_width=0), "config.json: model.encoder.embedding_width: "),
+    "control characters in a key": (
+        _json("config.json", lambda values: values.update({"\x1b]0;evil\x07\n": 1})),
+        r"config.json: \\x1b]0;evil\\x07\\n: unknown key",
+    ),
+    "labels that break lines": (
+        _json("labels.json", lambda values: values.update(labels=["root", "a\nb"])),
+        r"labels.json: labels: 'a\\nb' is empty, or has a tab, a line break",
+    ),
+    "a label twice": (
+        _json("labels.json", lambda values: values["labels"].append("root")),
+        "labels.json: labels: one is listed twice",
+    ),
+    "one label": (
+        _json("labels.json", lambda values: values.update(labels=["root"])),
+        "labels.json: root: expected one of",
+    ),
+    "header of 100 MB": (_header((10**8 + 1).to_bytes(8, "little")), "model.safetensors: broken or truncated"),
+    "header beyond the file": (_header((10**6).to_bytes(8, "little")), "model.safetensors: broken or truncated"),
+    "overlapping weights": (
+        _tensors({"a": ("F32", [1], 0, 4), "b": ("F32", [1], 0, 4)}, 4),
+        "model.safetensors: broken or truncated",
+    ),
+    "weights with a gap": (
+        _tensors({"a": ("F32", [1], 0, 4), "b": ("F32", [1], 8, 12)}, 12),
+        "model.safetensors: broken or truncated",
+    ),
+    "weights beyond the file": (
+        _tensors({"a": ("F32", [2**61], 0, 2**63)}, 4),
+        "model.safetensors: broken or truncated",
+    ),
+    "bytes that are no weights": (_tensors({"a": ("F32", [1], 0, 4)}, 9), "model.safetensors: broken or truncated"),
+    "a shape that overflows": (
+        _tensors({"a": ("F32", [2**32, 2**32, 2**32], 0, 4)}, 4),
+        "model.safetensors: broken or truncated",
     ),
 }
 
@@ -164,6 +256,18 @@ def test_a_broken_model_directory_is_described_in_one_line(name: str, saved: Pat
         Parser.load(model)
     assert "\n" not in str(caught.value)
     assert str(model) in str(caught.value)
+
+
+@pytest.mark.parametrize("file", ["config.json", "labels.json", "tokenizer.json", "model.safetensors"])
+def test_a_model_that_is_cut_off_anywhere_is_described_in_one_line(file: str, saved: Path, tmp_path: Path) -> None:
+    model = tmp_path / "model"
+    shutil.copytree(saved, model)
+    content = (saved / file).read_bytes().rstrip()
+    for n_bytes in sorted({0, 1, 7, 8, 9, *range(10, len(content), len(content) // 20)}):
+        (model / file).write_bytes(content[:n_bytes])
+        with pytest.raises(DataError, match=file) as caught:
+            Parser.load(model)
+        assert str(caught.value).isprintable()
 
 
 def test_half_precision_is_loaded_as_single(saved: Path, tmp_path: Path) -> None:

@@ -50,16 +50,16 @@ def test_adaptive_trees_do_not_depend_on_the_batch() -> None:
 
 
 @pytest.mark.slow
-def test_long_sentences_are_decoded_adaptively_too() -> None:
+def test_parts_of_long_sentences_are_encoded_once_or_after_every_arc() -> None:
     parser, sentence = wild("sent-g2g", max_positions=24), long_sentence(80)
-    found = []
-    for threshold in (math.inf, 1.1):
+    counts = []
+    for threshold in (math.inf, 1.1, 0.0):
+        work = Work()
         with pytest.warns(UserWarning, match="sentence endless"):
-            found += list(parser.parse([sentence], reencode=threshold))
-    assert trees(found[:1]) == trees(found[1:])
-    with pytest.warns(UserWarning, match="sentence endless"):
-        [between] = parser.parse([sentence], reencode=0.6)
-    check_tree(between)
+            [found] = parser.parse([sentence], reencode=threshold, work=work)
+        check_tree(found)
+        counts.append(work.n_encoded)
+    assert counts[0] >= 80 > counts[1] == counts[2]
 
 
 def test_senttr_knows_no_threshold() -> None:

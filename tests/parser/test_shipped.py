@@ -42,6 +42,24 @@ def test_what_it_is(g2g: Run) -> None:
     assert "CC BY-SA 4.0" in g2g("info", "en").out
 
 
+def test_its_files_are_what_was_made(g2g: Run) -> None:
+    assert g2g("info", "en", "--verify", "--json").code == 0
+
+
+def test_the_hub_reads_its_licence_language_and_scores() -> None:
+    cards = pytest.importorskip("huggingface_hub").ModelCard
+    data = cards.load(catalogue.shipped()["en"] / "README.md").data
+    assert (data.license, data.language, data.library_name) == ("cc-by-sa-4.0", "en", "graph2graph")
+    assert "dependency-parsing" in data.tags
+    shipped = json.loads((ROOT / "experiments/results/english.json").read_text())["shipped"]
+    stated = {(result.dataset_split, result.metric_type): result.metric_value for result in data.eval_results}
+    assert stated == {
+        (name, metric): shipped[split]["gold"][metric]
+        for split, name in (("dev", "validation"), ("test", "test"))
+        for metric in ("uas", "las")
+    }
+
+
 @pytest.mark.slow
 def test_real_sentences(nlp: Pipeline) -> None:
     document = nlp("The chef who runs the kitchen hasn't tasted the soup yet. She will!")

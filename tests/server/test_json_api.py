@@ -68,6 +68,7 @@ def test_trace(limited: Run) -> None:
             ("no arc from 9 to 1", [arc | {"head": 9}]),
             ("no arc from 1 to 1", [arc | {"head": 1}]),
             ("round in a circle", [arc, {"sentence": 0, "word": 2, "head": 1}]),
+            *(("DEPREL: ", [arc | {"deprel": label}]) for label in ("\ud800", "a\tb", "a\nb", "a\rb")),
         ]:
             answer = post(url, "/trace", conllu=CONTRACTIONS.split("\n\n")[0] + "\n\n", arcs=arcs)
             assert (answer.status, message) == (400, message if message in answer.detail else answer.detail)

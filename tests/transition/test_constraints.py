@@ -60,6 +60,37 @@ def test_given_arcs_of_no_tree_are_refused(heads: list[int], message: str) -> No
         constraints.check(heads)
 
 
+@given(st.data(), st.integers(1, 12))
+def test_imposed_arcs_are_in_a_tree_that_keeps_the_others(data: st.DataObject, n_words: int) -> None:
+    def tree() -> list[int]:
+        """Heads of nodes 0..n: every word hangs on an earlier one in a random order."""
+        order = data.draw(st.permutations(range(1, n_words + 1)))
+        heads = [NO_NODE] * (n_words + 1)
+        for index, word in enumerate(order):
+            heads[word] = data.draw(st.sampled_from(order[:index])) if index else 0
+        return heads
+
+    heads, other = tree(), tree()
+    kept = [NO_NODE] + [data.draw(st.sampled_from([head, head, NO_NODE, NOT_ROOT])) for head in other[1:]]
+    kept = [NO_NODE if head == NOT_ROOT and other[word] == 0 else head for word, head in enumerate(kept)]
+    if 0 not in kept and NO_NODE not in kept[1:]:
+        kept[other.index(0)] = 0
+    found = constraints.imposed(kept, heads)
+    assert all(wanted in (NO_NODE, NOT_ROOT, head) for wanted, head in zip(kept, found, strict=True))
+    assert all(head != 0 for wanted, head in zip(kept, found, strict=True) if wanted == NOT_ROOT)
+    constraints.check(found)
+    assert found.count(0) == 1
+    if all(wanted == NO_NODE for wanted in kept):
+        assert found == heads
+
+
+def test_given_heads_are_checked_and_imposed_in_linear_time() -> None:
+    """Both looked at every ancestor of every word; a chain of 200,000 words took hours."""
+    chain = [NO_NODE, *range(2, 200_001), 0]
+    constraints.check(chain)
+    assert constraints.imposed(chain, [NO_NODE, 0, *range(1, 200_000)]) == chain
+
+
 def n_calls(n_words: int) -> int:
     """Calls of functions while one of these words has a given head and 20 actions are taken."""
     found, constraint = 0, Constraint([NO_NODE] * n_words + [3])

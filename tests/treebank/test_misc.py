@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graph2graph.server.json_api import sentence_answer
-from graph2graph.treebank import conllu
+from graph2graph.treebank import conllu, drawing
 from graph2graph.treebank.document import Document
 from graph2graph.treebank.misc import pairs
 from graph2graph.treebank.sentence import MISC, Sentence
@@ -46,6 +46,14 @@ def test_bad_values_are_kept_and_ignored(cell: str) -> None:
         assert json.loads(json.dumps(values, allow_nan=False)) == values
         assert values["words"][0]["misc"] == cell
     assert sentence_answer(sentence)["words"][0]["arc_p"] is None
+    assert drawing.text(sentence).count("dep") == 2
+    assert drawing.svg(sentence).startswith("<?xml")
+
+
+@pytest.mark.parametrize("cell", BAD)
+def test_bad_values_do_not_reach_spacy(cell: str) -> None:
+    pytest.importorskip("spacy")
+    assert [token.text for token in Document.of("", [sentence_with(cell, "_")]).to_spacy()] == ["w1", "w2"]
 
 
 @given(st.text("TokenRangeArcPLabelP=0123456789:|.-einf", min_size=1, max_size=60))

@@ -49,6 +49,21 @@ def test_sentence() -> None:
     assert not first.with_tree([3, None, 0, 3], first.deprels).parsed
 
 
+@pytest.mark.parametrize("cell", ["", "a\tb", "a\nb", "a\r", "\ud800"])
+def test_what_no_cell_can_hold_is_refused_in_one_line(cell: str) -> None:
+    sentence = Sentence.from_words(["Yes"], sent_id="1")
+    for change in (
+        lambda: sentence.with_tree([0], [cell]),
+        lambda: sentence.with_columns({UPOS: [cell]}),
+        lambda: Sentence.from_words(["Yes", cell]),
+    ):
+        with pytest.raises(
+            DataError, match=r"is empty, or has a tab, a line break or half a surrogate pair$"
+        ) as refused:
+            change()
+        assert str(refused.value).isprintable()
+
+
 def test_tree_of_an_unparsed_sentence() -> None:
     sentence = Sentence.from_words(["Yes", "."])
     with pytest.raises(DataError, match=r"'Yes \.' has words without a head"):

@@ -35,6 +35,32 @@ def test_documents_as_docs() -> None:
     assert [(token.pos_, token.dep_) for token in partly] == [("", ""), ("", "dep")]
 
 
+def test_noun_chunks() -> None:
+    rows = [
+        *(
+            "In in ADP 3 case",
+            "the the DET 3 det",
+            "park park NOUN 8 obl",
+            ", , PUNCT 8 punct",
+            "Mr. Mr. PROPN 8 nsubj",
+        ),
+        *(
+            "Smith Smith PROPN 5 flat",
+            "'s 's PART 8 advmod",
+            "saw see VERB 0 root",
+            "him he PRON 8 obj",
+            "and and CCONJ 12 cc",
+        ),
+        *("his his PRON 12 nmod:poss", "dog dog NOUN 9 conj", "of of ADP 14 case", "war war NOUN 12 nmod"),
+    ]
+    cells = ([number, *row.split()] for number, row in enumerate(rows, 1))
+    lines = [
+        f"{n}\t{form}\t{lemma}\t{upos}\t_\t_\t{head}\t{label}\t_\t_" for n, form, lemma, upos, head, label in cells
+    ]
+    doc = Document.from_conllu("\n".join(lines)).to_spacy()
+    assert [chunk.text for chunk in doc.noun_chunks] == ["the park", "Mr. Smith", "him", "his dog", "war"]
+
+
 def test_crossing_arcs_keep_their_sentences() -> None:
     """spaCy's own way to set sentence starts from a tree goes wrong where arcs cross a lot."""
     n = 40

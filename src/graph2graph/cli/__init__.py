@@ -13,6 +13,7 @@ import typer
 
 from graph2graph import __version__
 from graph2graph.cli.analyze import analyze
+from graph2graph.cli.compress import compress
 from graph2graph.cli.download import download
 from graph2graph.cli.draw import draw
 from graph2graph.cli.evaluate import evaluate
@@ -20,12 +21,13 @@ from graph2graph.cli.info import info
 from graph2graph.cli.models import models
 from graph2graph.cli.oracle import oracle
 from graph2graph.cli.parse import parse
-from graph2graph.cli.printing import report
+from graph2graph.cli.printing import log_on_standard_error, report_error, with_levels
 from graph2graph.cli.reproduce import reproduce
 from graph2graph.cli.serve import serve
 from graph2graph.cli.streams import FormatCommand
 from graph2graph.cli.train import train
 from graph2graph.cli.train_text import train_text
+from graph2graph.cli.upload import upload
 from graph2graph.cli.validate import validate
 from graph2graph.errors import DataError, notes_of, one_line
 from graph2graph.parser.allocation import limit_kernel_cache
@@ -53,9 +55,12 @@ def _options(
     del version  # handled by its callback
 
 
-COMMANDS = parse, train, train_text, evaluate, analyze, reproduce, draw, oracle, validate, serve, models, info, download
+COMMANDS = (
+    *(parse, train, train_text, evaluate, analyze, reproduce, draw, oracle),
+    *(validate, serve, models, info, download, upload, compress),
+)
 for command in COMMANDS:
-    app.command(cls=FormatCommand if command in (parse, draw) else None)(command)
+    app.command(cls=FormatCommand if command in (parse, draw) else None)(with_levels(command))
 
 
 def main() -> None:
@@ -64,6 +69,11 @@ def main() -> None:
         if isinstance(stream, io.TextIOWrapper):  # escape what a terminal cannot show
             stream.reconfigure(errors="backslashreplace")
     limit_kernel_cache()
+    with log_on_standard_error():
+        _run()
+
+
+def _run() -> None:
     try:
         try:
             app()
@@ -86,5 +96,5 @@ def _fail(error: BaseException | None, message: str = "", *, code: int = 1) -> N
     except OSError:  # a full disk or a closed pipe: nothing more can be written, at exit neither
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     if error is not None:
-        report("; ".join([message, *notes_of(error)]))
+        report_error("; ".join([message, *notes_of(error)]))
     sys.exit(code)

@@ -1,13 +1,9 @@
 """`g2g download`: fetch a model from the hub."""
 
-import sys
-from importlib import import_module
-from importlib.util import find_spec
-
 import typer
 
-from graph2graph.cli.printing import report
-from graph2graph.parser import catalogue
+from graph2graph.cli.printing import quiet_library, report
+from graph2graph.parser import catalogue, hub
 
 
 def download(
@@ -26,13 +22,9 @@ def download(
 
     Example: g2g download owner/name && g2g parse --model owner/name --text "The dog barks."
     """
-    if find_spec("huggingface_hub"):  # its warnings would repeat our message
-        library = import_module("huggingface_hub.utils")
-        library.logging.set_verbosity_error()
-        if not sys.stderr.isatty():
-            library.disable_progress_bars()
+    quiet_library()
     is_here = name in catalogue.shipped() or name in catalogue.downloaded()
-    directory = catalogue.download(name, offline=offline, force=force)
+    directory = hub.download(name, offline=offline, force=force)
     if is_here and not force:
         report(f"{name} is here already; --force downloads it again")
     typer.echo(directory)

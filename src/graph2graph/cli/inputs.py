@@ -64,7 +64,9 @@ class InputParser:
         """The sentences of all inputs with their trees. Neighbouring inputs with the same plan for tags share batches."""
         plans = ((self.pipeline.plan(self.options, has_tags=one.format == "conllu"), one) for one in inputs)
         for options, group in groupby(plans, lambda planned: planned[0].options):
-            prepared = chain.from_iterable(self._prepare(given, plan) for plan, given in group)
+            prepared = chain.from_iterable(
+                self.pipeline.watched(self._prepare(given, plan), given.name) for plan, given in group
+            )
             if self.nbest == 1:
                 yield from self.pipeline.parse_prepared(prepared, options, workers=self.workers)
             else:

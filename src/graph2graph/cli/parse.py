@@ -13,9 +13,11 @@ from typing import IO, Literal
 import typer
 
 from graph2graph.cli.inputs import Input, InputFormat, InputParser, find_inputs
+from graph2graph.cli.options import PRECISION
 from graph2graph.cli.printing import report
 from graph2graph.cli.progress import with_progress
 from graph2graph.cli.streams import STANDARD, OutputFile, output, write_drawings, write_picture
+from graph2graph.config import Precision
 from graph2graph.decoding.options import ParseOptions, TagSource, read_reencode
 from graph2graph.errors import DataError
 from graph2graph.files import make_directory
@@ -68,17 +70,20 @@ def parse(
         1, min=1, help="Trees written for each sentence, with rank, score and share in comments; needs --beam."
     ),
     keep_arcs: bool = typer.Option(False, "--keep-arcs", help="Keep the heads and labels in the input."),
+    one_subject: bool = typer.Option(
+        False, "--one-subject", help="Give no head a second subject or object: take the next best label."
+    ),
     probabilities: bool = typer.Option(
         False, "--probabilities", help="Write the probability of each arc (ArcP) and of its label (LabelP) to MISC."
     ),
-    precision: Literal["auto", "fp32", "bf16", "int8"] = typer.Option(
-        "auto",
-        help="Number format of the encoder. auto: the fastest that this CPU computes rightly, found once by a trial; g2g info "
-        "shows it.",
-    ),
+    precision: Precision = PRECISION,
     batch_tokens: int = typer.Option(None, min=1, help="Word pieces encoded at once; does not change the trees."),
     threads: int = typer.Option(None, min=1, help="Threads of each process. Default: all cores."),
     workers: int = typer.Option(1, min=1, help="Processes of one thread each; for many sentences faster than threads."),
+    language_check: bool = typer.Option(
+        True, help="Warn of an input that seems to be in another language than the model's."
+    ),
+    verify: bool = typer.Option(False, "--verify", help="Compare the model's files with its checksums first."),
     offline: bool = typer.Option(
         False, "--offline", help="Accepted for scripts: g2g parse never uses the network, only g2g download does."
     ),
@@ -108,6 +113,7 @@ def parse(
             reencode=None if reencode is None else read_reencode(reencode),
             beam=beam,
             keep_arcs=keep_arcs,
+            one_subject=one_subject,
             probabilities=probabilities,
             batch_tokens=batch_tokens,
         )
@@ -122,7 +128,7 @@ def parse(
     if threads is not None:
         torch.set_num_threads(threads)
     parser = InputParser(
-        pipeline=Pipeline.load(model, precision=precision),
+        pipeline=Pipeline.load(model, precision=precision, verify=verify, check_language=language_check),
         options=options,
         workers=workers,
         nbest=nbest,

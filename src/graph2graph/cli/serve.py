@@ -4,7 +4,9 @@ import warnings
 
 import typer
 
+from graph2graph.cli.options import PRECISION
 from graph2graph.cli.printing import report
+from graph2graph.config import Precision
 from graph2graph.errors import DataError
 from graph2graph.parser import catalogue
 
@@ -26,6 +28,7 @@ def serve(
     batch_words: int = typer.Option(2_048, min=1, help="Words parsed together."),
     batch_wait: float = typer.Option(0.003, min=0, help="Seconds that a request waits for others to share its batch."),
     threads: int = typer.Option(None, min=1, help="Threads of the model. Default: all cores."),
+    precision: Precision = PRECISION,
     access_log: bool = typer.Option(False, "--access-log", help="Log every request."),
 ) -> None:
     """Serve UDPipe's REST API (/models, /process), typed JSON (/parse), and a page (/) that shows how a sentence is parsed.
@@ -63,7 +66,7 @@ def serve(
         wait=batch_wait,
     )
     with listen(host, port) as listener:  # before the models are loaded, so that a port in use is reported at once
-        models = ServedModels.load(model)
+        models = ServedModels.load(model, precision)
         warnings.showwarning = report
         address = f"[{host}]" if ":" in host else host
         report(f"serving {', '.join(models.by_name)} on http://{address}:{listener.getsockname()[1]}")

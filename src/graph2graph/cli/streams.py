@@ -12,7 +12,7 @@ import typer
 from typer.core import TyperCommand
 
 from graph2graph import files
-from graph2graph.cli.printing import report
+from graph2graph.cli.printing import report_error
 from graph2graph.errors import DataError
 from graph2graph.treebank import drawing
 from graph2graph.treebank.sentence import Sentence
@@ -36,7 +36,9 @@ class FormatCommand(TyperCommand):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse the arguments, unless `--output` is given the name of a format."""
         if (name := _format_after_output(args)) is not None:
-            report(f"--output is a path now; write `-f {name}` for the format, or `-o {name}` for a file of that name")
+            report_error(
+                f"--output is a path now; write `-f {name}` for the format, or `-o {name}` for a file of that name"
+            )
             raise typer.Exit(2)
         return super().parse_args(ctx, args)
 

@@ -8,6 +8,7 @@ import typer
 
 from graph2graph.cli.printing import report
 from graph2graph.errors import DataError
+from graph2graph.parser import checksums
 from graph2graph.treebank import conllu
 
 
@@ -55,5 +56,7 @@ def train_text(
         text.train(train_file, dev_file, target, options=options)
     finally:
         signal.signal(signal.SIGINT, interrupted)
+    if (target.parent / "config.json").is_file() and target.name == text.FILE_NAME:
+        checksums.write(target.parent)
     size, seconds = target.stat().st_size / 1e6, time.monotonic() - started
     report(f"{target}: {size:.1f} MB, trained in {seconds:,.0f} seconds")

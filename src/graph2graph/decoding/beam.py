@@ -12,15 +12,17 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from graph2graph.arrays import BoolArray, FloatArray, IntArray
 from graph2graph.config import DecodeConfig
 from graph2graph.decoding.greedy import DEFAULT, Work
+from graph2graph.decoding.one_subject import OneSubject
 from graph2graph.decoding.reencoding import Reencoder, Scored, reencoder_of
 from graph2graph.models.features import Features
 from graph2graph.models.parser_model import ParserModel
 from graph2graph.transition.state import Action
-from graph2graph.transition.states import States
+from graph2graph.transition.states import States, arcs_of
 
 N_LABELS = 3  # tried for each arc
 DONE = -1  # in place of an action: the hypothesis is complete
@@ -66,6 +68,7 @@ def beam_search(
     decode: DecodeConfig = DEFAULT,
     *,
     work: Work | None = None,
+    one_subject: OneSubject | None = None,
 ) -> list[list[Hypothesis]]:
     """The trees found for each sentence, the best first; at most `beam` trees."""
     decode = decode.model_copy(update={"draft_tokens": 0})  # the hypotheses change at every step, which wastes drafts
@@ -73,15 +76,15 @@ def beam_search(
     kept = _Beam(states, np.arange(n), np.zeros(n), np.ones(n, dtype=np.bool_))
     reencoder = reencoder_of(model, features, states, decode)
     while not kept.states.is_final.all():
-        candidates = _expand(kept, reencoder)
+        candidates = _expand(kept, reencoder, one_subject)
         best = _best(candidates, kept.sentences[candidates.parents], beam)
-        kept = _advance(kept, candidates.take(best), reencoder)
+        kept = _advance(kept, candidates.take(best), reencoder, one_subject)
     if work is not None:
         work.add(reencoder)
     return [_ranked(kept, (kept.sentences == number).nonzero()[0]) for number in range(n)]
 
 
-def _advance(kept: _Beam, chosen: _Candidates, reencoder: Reencoder) -> _Beam:
+def _advance(kept: _Beam, chosen: _Candidates, reencoder: Reencoder, one_subject: OneSubject | None) -> _Beam:
     """The beam after the chosen continuations."""
     states = kept.states.take(chosen.parents)
     reencoder.take(chosen.parents, states)
@@ -89,10 +92,14 @@ def _advance(kept: _Beam, chosen: _Candidates, reencoder: Reencoder) -> _Beam:
     focus, actions, labels = states.focus_of(rows), chosen.actions[rows], chosen.labels[rows]
     states.apply(rows, actions, labels)
     reencoder.advance(rows, focus, actions, labels)
+    if one_subject is not None:
+        one_subject.take(chosen.parents)
+        arcs = arcs_of(actions, focus)
+        one_subject.mark(rows[arcs.positions], arcs.heads, labels[arcs.positions])
     return _Beam(states, kept.sentences[chosen.parents], chosen.scores, chosen.is_greedy)
 
 
-def _expand(kept: _Beam, reencoder: Reencoder) -> _Candidates:
+def _expand(kept: _Beam, reencoder: Reencoder, one_subject: OneSubject | None) -> _Candidates:
     """The continuations of all hypotheses: complete ones as they are, the others with each legal action."""
     is_final = kept.states.is_final
     rows, done = (~is_final).nonzero()[0], is_final.nonzero()[0]
@@ -110,7 +117,11 @@ def _expand(kept: _Beam, reencoder: Reencoder) -> _Candidates:
         is_greedy = kept.is_greedy[parents] & (best[decisions] == action)
         actions = np.full(len(decisions), int(action))
         one = _Candidates(parents, actions, np.zeros_like(decisions), scores, is_greedy)
-        parts += _with_labels(one, scored, decisions, focus, reencoder.model) if action.is_arc else [one]
+        if action.is_arc:
+            label_scores = _label_scores(one, scored, decisions, focus, reencoder.model, one_subject)
+            parts += _with_labels(one, label_scores)
+        else:
+            parts.append(one)
     return _Candidates(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
 
 
@@ -123,12 +134,25 @@ def _score(reencoder: Reencoder, rows: IntArray, focus: IntArray, legal: BoolArr
     return scored
 
 
-def _with_labels(
-    arcs: _Candidates, scored: Scored, decisions: IntArray, focus: IntArray, model: ParserModel
-) -> Iterator[_Candidates]:
-    """These candidates, all with the same arc action, with their best labels, then with the second best, and so on."""
+def _label_scores(
+    arcs: _Candidates,
+    scored: Scored,
+    decisions: IntArray,
+    focus: IntArray,
+    model: ParserModel,
+    one_subject: OneSubject | None,
+) -> Tensor:
+    """The scores of the labels of these candidates, which all add an arc."""
     is_right = model.tensor(arcs.actions == Action.RIGHT_ARC)
-    scores = scored.label_scores(model, decisions, focus, is_right).double().log_softmax(dim=1)
+    scores = scored.label_scores(model, decisions, focus, is_right)
+    if one_subject is not None:
+        scores = one_subject.restrict(scores, arcs.parents, arcs_of(arcs.actions, focus[decisions]).heads)
+    return scores
+
+
+def _with_labels(arcs: _Candidates, label_scores: Tensor) -> Iterator[_Candidates]:
+    """These candidates with their best labels, then with the second best, and so on."""
+    scores = label_scores.double().log_softmax(dim=1)
     top_p, top = scores.topk(min(N_LABELS, scores.shape[1]), dim=1)
     for rank, (log_p, labels) in enumerate(zip(top_p.T.cpu().numpy(), top.T.cpu().numpy(), strict=True)):
         labelled = arcs._replace(labels=labels, scores=arcs.scores + log_p, is_greedy=arcs.is_greedy & (rank == 0))

@@ -4,7 +4,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from graph2graph.arrays import BoolArray, IntArray
+from graph2graph.arrays import IntArray
 from graph2graph.models.parser_model import Encodings, ParserModel
 from graph2graph.transition.states import States
 
@@ -28,9 +28,9 @@ class EncodingTable:
             self.encodings.exist = [_with_last(total, part) for part in model.exist.project(vectors[-1:])]
             self.encodings.relation = [_with_last(total, part) for part in model.relation.project(vectors[-1:])]
 
-    def put(self, rows: IntArray, new: Encodings, is_new: BoolArray) -> None:
-        """Store the new vectors of some rows: those of the nodes in is_new, [len(rows), nodes]."""
-        chosen = self.model.tensor(is_new)
+    def put(self, rows: IntArray, new: Encodings, n_words: IntArray) -> None:
+        """Store the new vectors of some rows, which have so many words."""
+        chosen = self.model.tensor(np.arange(new.node_index.shape[1] - 1) <= n_words[:, None])  # [len(rows), nodes]
         indices = self.encodings.node_index[self.model.tensor(rows), :-1][chosen]
         self._put(indices, new.vectors[new.node_index[:, :-1][chosen]])
 

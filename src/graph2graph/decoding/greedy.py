@@ -6,8 +6,8 @@ too, so that they share one batch of the encoder (see reencoding.py).
 Shapes: D decisions in a step, A arcs among them, L labels, B sentences.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
@@ -16,12 +16,13 @@ from torch import Tensor
 
 from graph2graph.arrays import BoolArray, FloatArray, IntArray, padded
 from graph2graph.config import DecodeConfig
+from graph2graph.decoding.one_subject import OneSubject
 from graph2graph.decoding.reencoding import Reencoder, Scored, reencoder_of
 from graph2graph.models.features import Features
 from graph2graph.models.parser_model import ParserModel
 from graph2graph.transition.constraints import Constraint
-from graph2graph.transition.state import NO_NODE, Action
-from graph2graph.transition.states import States, arcs_of, is_arc
+from graph2graph.transition.state import NO_NODE, ROOT, Action
+from graph2graph.transition.states import Arcs, States, arcs_of, is_arc
 
 DEFAULT = DecodeConfig()
 
@@ -31,6 +32,11 @@ class Given(NamedTuple):
 
     heads: IntArray
     labels: IntArray
+
+    def mark(self, one_subject: OneSubject, row: int) -> None:
+        """Count the given arcs among the arguments that heads have."""
+        words = ((self.heads > ROOT) & (self.labels != NO_NODE)).nonzero()[0]
+        one_subject.mark(np.full(len(words), row), self.heads[words], self.labels[words])
 
 
 class GivenArcs:
@@ -58,6 +64,24 @@ class GivenArcs:
         for row, action in zip(rows.tolist(), actions.tolist(), strict=True):
             if row in self.constraints:
                 self.constraints[row].take(Action(action))
+
+
+class Rules(NamedTuple):
+    """What limits a decoder beyond the transition system."""
+
+    given: GivenArcs | None = None
+    one_subject: OneSubject | None = None
+
+    def labels_of(self, scores: Tensor, rows: IntArray, arcs: Arcs) -> tuple[Tensor, IntArray]:
+        """The scores of the labels of new arcs, [A, L], minus infinity where not legal, and the label that each arc gets."""
+        if self.one_subject is not None:
+            scores = self.one_subject.restrict(scores, rows, arcs.heads)
+        labels: IntArray = scores.argmax(dim=1).cpu().numpy()
+        if self.given is not None:
+            labels = self.given.labels_of(rows, arcs.dependents, labels)
+        if self.one_subject is not None:
+            self.one_subject.mark(rows, arcs.heads, labels)
+        return scores, labels
 
 
 @dataclass(frozen=True)
@@ -88,6 +112,41 @@ class Decisions:
             found[arcs] = probabilities[np.arange(len(arcs)), self.labels[arcs]]
         return found
 
+    @property
+    def log_p(self) -> FloatArray:
+        """The log probability of each action and, for an arc, of its label, [D]."""
+        actions = self.action_p[np.arange(len(self.actions)), self.actions]
+        found: FloatArray = np.log(actions) + np.log(np.where(is_arc(self.actions), self.label_p, 1))
+        return found
+
+
+class TakenArc(NamedTuple):
+    """An arc of a decoded tree and how probable it was."""
+
+    row: int
+    dependent: int
+    arc_p: float
+    label_p: float
+
+
+@dataclass
+class Tree:
+    """A decoded tree."""
+
+    heads: IntArray  # of nodes 0..n, and padding
+    labels: IntArray
+    score: float = 0.0  # if recorded: the log probability of the actions and labels that built it
+    arcs: list[TakenArc] = field(default_factory=list)  # if recorded: with their probabilities
+
+
+def taken_arcs(decisions: Sequence[Decisions]) -> Iterator[TakenArc]:
+    """Yield the arcs that these decisions added."""
+    for step in decisions:
+        positions, _, dependents = arcs_of(step.actions, step.focus)
+        arc_p = step.action_p[positions, step.actions[positions]]
+        found = (step.rows[positions], dependents, arc_p, step.label_p[positions])
+        yield from map(TakenArc._make, zip(*(column.tolist() for column in found), strict=True))
+
 
 @dataclass
 class Work:
@@ -112,20 +171,24 @@ def greedy(
     given: Sequence[Given] | None = None,
     work: Work | None = None,
     decisions: list[Decisions] | None = None,
+    one_subject: OneSubject | None = None,
+    start: States | None = None,
+    most_encodings: int | None = None,
 ) -> States:
     """Decode sentences to their final states, which have the given arcs and labels.
 
-    `work` is updated, and the decisions of each step are appended to `decisions`.
+    `work` is updated, and the decisions of each step are appended to `decisions`. Decoding begins with the states `start`,
+    which it changes, instead of initial ones. With a threshold, each sentence is encoded at most `most_encodings` times.
     """
     work = work or Work()
     if given:  # drafts ignore given arcs, so they would seldom be used
         decode = decode.model_copy(update={"draft_tokens": 0})
-    states = States([feature.n_words for feature in features])
-    reencoder = reencoder_of(model, features, states, decode)
-    given_arcs = GivenArcs(given) if given else None
+    states = States([feature.n_words for feature in features]) if start is None else start
+    reencoder = reencoder_of(model, features, states, decode, most_encodings)
+    rules = Rules(GivenArcs(given) if given else None, one_subject)
     active = (~states.is_final).nonzero()[0]
     while len(active):
-        decided = step(states, active, reencoder, given_arcs, work)
+        decided = step(states, active, reencoder, rules, work)
         if decided is not None and decisions is not None:
             decisions.append(decided)
         active = active[~states.is_final[active]]
@@ -133,7 +196,7 @@ def greedy(
     return states
 
 
-def step(states: States, rows: IntArray, reencoder: Reencoder, given: GivenArcs | None, work: Work) -> Decisions | None:
+def step(states: States, rows: IntArray, reencoder: Reencoder, rules: Rules, work: Work) -> Decisions | None:
     """Take one step of Eq. 10 in those of these rows whose encoding can be used; None if there are none.
 
         Z^t = Gin(X, G^t)                         encode the sentence with the graph built so far
@@ -144,8 +207,8 @@ def step(states: States, rows: IntArray, reencoder: Reencoder, given: GivenArcs 
     rows = reencoder.encode_waiting(rows)  # Z^t
     focus = states.focus_of(rows)
     legal = states.legal_in(rows, focus)
-    if given is not None:
-        given.restrict(legal, rows)
+    if rules.given is not None:
+        rules.given.restrict(legal, rows)
     scored = reencoder.score(rows, focus, legal)
     if not scored.is_sure.all():
         reencoder.postpone(rows[~scored.is_sure])
@@ -153,18 +216,18 @@ def step(states: States, rows: IntArray, reencoder: Reencoder, given: GivenArcs 
         rows, focus, scored = rows[sure], focus[sure], scored.take(sure)
     if not len(rows):
         return None
-    decided = _decide(reencoder.model, scored, rows, focus, given)  # Gout(Select(Z^t, P^t))
+    decided = _decide(reencoder.model, scored, rows, focus, rules)  # Gout(Select(Z^t, P^t))
     if work.observer is not None:
         work.observer(states, scored, decided)
     states.apply(rows, decided.actions, decided.labels)  # G^{t+1}
     reencoder.advance(rows, focus, decided.actions, decided.labels)
-    if given is not None:
-        given.advance(rows, decided.actions)
+    if rules.given is not None:
+        rules.given.advance(rows, decided.actions)
     return decided
 
 
-def _decide(model: ParserModel, scored: Scored, rows: IntArray, focus: IntArray, given: GivenArcs | None) -> Decisions:
-    """The best action in each row, and the label of each arc: the given one or else the best."""
+def _decide(model: ParserModel, scored: Scored, rows: IntArray, focus: IntArray, rules: Rules) -> Decisions:
+    """The best action in each row, and the label of each arc: the given one or else the best legal one."""
     actions = scored.actions.argmax(dim=1).cpu().numpy()
     arcs = arcs_of(actions, focus)
     labels = np.zeros(len(actions), dtype=np.int64)
@@ -172,6 +235,5 @@ def _decide(model: ParserModel, scored: Scored, rows: IntArray, focus: IntArray,
     if len(arcs.positions):
         is_right = model.tensor(actions[arcs.positions] == Action.RIGHT_ARC)
         label_scores = scored.label_scores(model, arcs.positions, focus, is_right)
-        best = label_scores.argmax(dim=1).cpu().numpy()
-        labels[arcs.positions] = best if given is None else given.labels_of(rows[arcs.positions], arcs.dependents, best)
+        label_scores, labels[arcs.positions] = rules.labels_of(label_scores, rows[arcs.positions], arcs)
     return Decisions(rows, focus, actions, labels, scored.actions, label_scores, scored.is_fresh)

@@ -28,6 +28,7 @@ class ParseOptions:
     reencode: Reencode | None = None  # encode again when the best action is less probable than this
     beam: int = 1  # hypotheses for each sentence; 1 is greedy
     keep_arcs: bool = False  # heads and labels in the input stay
+    one_subject: bool = False  # no head gets a second subject or object
     probabilities: bool = False  # write those of each arc and its label to MISC
     batch_tokens: int | None = None  # pieces encoded at once, padding counted
     draft_tokens: int | None = None  # pieces of graphs that exact decoding encodes before they are needed
@@ -39,8 +40,8 @@ class ParseOptions:
             object.__setattr__(self, "reencode", read_reencode(self.reencode))
         for name, least in (("beam", 1), ("batch_tokens", 1), ("draft_tokens", 0)):
             value = getattr(self, name)
-            if value is not None and value < least:
-                raise DataError(f"{name}: expected a number from {least} up, found {value}")
+            if value is not None and not (isinstance(value, int) and value >= least):
+                raise DataError(f"{name}: expected a number from {least} up, found {value!r}")
         if self.beam > 1 and (self.keep_arcs or self.probabilities):
             raise DataError("beam search supports neither given arcs nor probabilities")
 
@@ -61,7 +62,7 @@ def read_reencode(value: float | str) -> Reencode:
         return "adaptive"
     try:
         number = float(value)
-    except ValueError:
+    except (TypeError, ValueError):
         number = math.nan
     if not number >= 0:
         raise DataError(f"reencode: expected exact, adaptive or a number from 0 up, found {value}")

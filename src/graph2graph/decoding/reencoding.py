@@ -27,7 +27,7 @@ from graph2graph.config import DecodeConfig
 from graph2graph.decoding.drafting import Drafts, drafted
 from graph2graph.decoding.encoding_table import EncodingTable
 from graph2graph.decoding.options import EXACT
-from graph2graph.models.features import OUTSIDE, Features
+from graph2graph.models.features import Features
 from graph2graph.models.parser_model import Encodings, ParserModel
 from graph2graph.models.step_state import StepState
 from graph2graph.transition.states import States, arcs_of
@@ -99,13 +99,20 @@ class StateReencoder:
 class SentenceReencoder:
     """Keeps the encoding of each sentence until an arc makes it stale, or longer with a threshold."""
 
-    def __init__(self, model: ParserModel, features: Sequence[Features], states: States, decode: DecodeConfig) -> None:
+    def __init__(
+        self,
+        model: ParserModel,
+        features: Sequence[Features],
+        states: States,
+        decode: DecodeConfig,
+        most_encodings: int | None = None,
+    ) -> None:
         self.model, self.features, self.states, self.decode = model, features, states, decode
+        # of each row: how often it may still be encoded because the parser is unsure; None: as often as it is
+        self.n_left = None if most_encodings is None else np.full(len(features), most_encodings)
         self.lengths = np.array([feature.n_pieces for feature in features])
         # of each row: was an arc added since it was encoded? was no action taken since? does it wait to be encoded?
         self.is_stale, self.is_fresh, self.is_waiting = np.zeros((3, len(features)), dtype=np.bool_)
-        # of each long sentence: the dependents of the arcs added since it was encoded
-        self.new_dependents: dict[int, list[int]] = {row: [] for row, one in enumerate(features) if one.is_long}
         # without a graph, or with a threshold, many decisions use one encoding
         is_projected = not model.config.graph_input or decode.reencode < EXACT
         self.table, self.drafts = EncodingTable(model, states, is_projected=is_projected), Drafts()
@@ -128,6 +135,8 @@ class SentenceReencoder:
         if 0 < threshold < EXACT and self.is_stale[rows].any():
             is_improbable = (scores.softmax(dim=1).amax(dim=1) < threshold).cpu().numpy()
             is_sure = ~(is_improbable & self.is_stale[rows])
+            if self.n_left is not None:
+                is_sure |= self.n_left[rows] == 0
         return Scored(self.table.encodings, owners, None, scores, self.is_fresh[rows], is_sure)
 
     def postpone(self, rows: IntArray) -> None:
@@ -143,10 +152,6 @@ class SentenceReencoder:
         stale = rows[arcs.positions]
         self.is_stale[stale] = True
         self.is_waiting[stale] = self.decode.reencode == EXACT
-        if self.new_dependents:
-            for row, dependent in zip(stale.tolist(), arcs.dependents.tolist(), strict=True):
-                if row in self.new_dependents:
-                    self.new_dependents[row].append(dependent)
 
     def take(self, rows: IntArray, states: States) -> None:
         """Continue with copies of some rows."""
@@ -154,8 +159,6 @@ class SentenceReencoder:
         self.states, self.features, self.drafts = states, [self.features[row] for row in rows.tolist()], Drafts()
         self.lengths, self.is_stale = self.lengths[rows], self.is_stale[rows]
         self.is_fresh, self.is_waiting = self.is_fresh[rows], self.is_waiting[rows]
-        old = self.new_dependents
-        self.new_dependents = {new: list(old[row]) for new, row in enumerate(rows.tolist()) if row in old}
 
     def _use_drafts(self, rows: IntArray) -> None:
         """Give each of these rows the encoding of its graph, if that was drafted."""
@@ -170,7 +173,7 @@ class SentenceReencoder:
         n_ahead = 0
         if self.decode.reencode == EXACT and self.is_waiting[rows].any():
             n_ahead = self.decode.draft_tokens // int(self.lengths[rows].sum()) - 1
-        if n_ahead > 0 and not any(self.features[row].is_long for row in rows.tolist()):
+        if n_ahead > 0:
             self._encode_ahead(rows, n_ahead)
         else:
             for chunk in _chunks(rows, self.lengths[rows], self.decode.batch_tokens):
@@ -178,10 +181,10 @@ class SentenceReencoder:
         self._mark_fresh(rows)
 
     def _mark_fresh(self, rows: IntArray) -> None:
+        if self.n_left is not None:
+            self.n_left[rows] -= 1
         self.is_stale[rows] = self.is_waiting[rows] = False
         self.is_fresh[rows] = True
-        for row in self.new_dependents.keys() & set(rows.tolist()):
-            self.new_dependents[row] = []
 
     def _encode_ahead(self, rows: IntArray, n_arcs: int) -> None:
         """Encode these rows, and in the same batch the graphs they will probably have after the next arcs."""
@@ -195,26 +198,27 @@ class SentenceReencoder:
         self.n_pieces += int(self.lengths[owners].sum())
 
     def _encode_together(self, rows: IntArray) -> None:
-        """Encode these rows in one batch; of a long sentence only the windows with a new dependent."""
-        parts = [self.features[row] for row in rows.tolist()]
-        is_new = np.arange(self.states.heads.shape[1]) <= self.states.n_words[rows, None]  # [len(rows), nodes]
-        for position, row in enumerate(rows.tolist()):
-            if dependents := self.new_dependents.get(row):
-                parts[position] = part = parts[position].around(dependents)
-                is_new[position, : len(part.window_of)] = part.window_of != OUTSIDE
-        self.table.put(rows, self.model.encode_sentences(self.states.take(rows), parts), is_new)
+        """Encode these rows in one batch."""
+        features = [self.features[row] for row in rows.tolist()]
+        self.table.put(rows, self.model.encode_sentences(self.states.take(rows), features), self.states.n_words[rows])
         self.n_encoded += len(rows)
-        self.n_pieces += sum(part.n_pieces for part in parts)
+        self.n_pieces += int(self.lengths[rows].sum())
 
 
 Reencoder = StateReencoder | SentenceReencoder
 
 
-def reencoder_of(model: ParserModel, features: Sequence[Features], states: States, decode: DecodeConfig) -> Reencoder:
+def reencoder_of(
+    model: ParserModel,
+    features: Sequence[Features],
+    states: States,
+    decode: DecodeConfig,
+    most_encodings: int | None = None,
+) -> Reencoder:
     """The re-encoder that a model needs; the decoder changes these states."""
     if model.config.input == "state":
         return StateReencoder(model, features, states)
-    return SentenceReencoder(model, features, states, decode)
+    return SentenceReencoder(model, features, states, decode, most_encodings)
 
 
 def _chunks(rows: IntArray, lengths: IntArray, budget: int) -> Iterator[IntArray]:

@@ -2,12 +2,13 @@
 
 import json
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 
-from graph2graph.errors import DataError
+from graph2graph.errors import DataError, first_line
 from graph2graph.files import read_json
 
 _BERT_SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
@@ -19,7 +20,7 @@ class Pieces:
     def __init__(self, tokenizer: Tokenizer, *, source: str, max_pieces: int = 32) -> None:
         tokenizer.no_padding()
         tokenizer.no_truncation()
-        self.tokenizer = tokenizer
+        self.tokenizer, self.source = tokenizer, source
         self.max_pieces = max_pieces
         special = (("[CLS]", "<s>"), ("[SEP]", "</s>"), ("[MASK]", "<mask>"), ("[UNK]", "<unk>"))
         self.cls, self.sep, self.mask, self.unknown = (_first_id(tokenizer, tokens, source) for tokens in special)
@@ -32,11 +33,17 @@ class Pieces:
         """The size of the vocabulary."""
         return int(self.tokenizer.get_vocab_size())
 
+    @property
+    def n_ids(self) -> int:
+        """The number of rows that an embedding table of the pieces needs: more than there are pieces if ids are left out."""
+        return max(self.tokenizer.get_vocab().values()) + 1
+
     def of(self, form: str) -> list[int]:
         """The pieces of one word; the unknown piece if the tokeniser finds none."""
         pieces = self._known.get(form)
         if pieces is None:
-            ids = self.tokenizer.encode(self._prefix + form, add_special_tokens=False).ids
+            with _errors_naming(self.source):
+                ids = self.tokenizer.encode(self._prefix + form, add_special_tokens=False).ids
             pieces = ids[: self.max_pieces] or [self.unknown]
             if len(self._known) > 200_000:  # an endless stream of new words must not fill the memory
                 self._known.clear()
@@ -49,13 +56,9 @@ class Pieces:
         path = next(filter(Path.exists, (directory / "tokenizer.json", directory / "vocab.txt")), None)
         if path is None:
             raise DataError(f"{directory}: no tokeniser; expected tokenizer.json or vocab.txt")
-        try:
+        with _errors_naming(path):
             tokenizer = Tokenizer.from_file(str(path)) if path.suffix == ".json" else _bert_tokenizer(path)
-        except DataError:
-            raise
-        except Exception as error:  # tokenizers raises plain Exception
-            raise DataError(f"{path}: not a tokeniser: {error}") from error
-        return cls(tokenizer, source=str(path), max_pieces=max_pieces)
+            return cls(tokenizer, source=str(path), max_pieces=max_pieces)
 
     @classmethod
     def train(cls, forms: Iterable[str], *, vocab_size: int = 8000, max_pieces: int = 32) -> "Pieces":
@@ -75,6 +78,17 @@ class Pieces:
         tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
         tokenizer.decoder = decoders.WordPiece()
         return cls(tokenizer, source="training", max_pieces=max_pieces)
+
+
+@contextmanager
+def _errors_naming(source: object) -> Iterator[None]:
+    """Turn any error of the library into one that names the tokeniser: it raises plain Exceptions, and its panics are none."""
+    try:
+        yield
+    except (DataError, KeyboardInterrupt):
+        raise
+    except BaseException as error:
+        raise DataError(f"{source}: not a tokeniser: {first_line(error)}") from error
 
 
 def _first_id(tokenizer: Tokenizer, tokens: tuple[str, ...], source: str) -> int:

@@ -7,12 +7,12 @@ from typing import Any, Literal, get_args
 import torch
 from torch import nn
 
+from graph2graph.config import Precision
 from graph2graph.encoder import cpu, probe
 from graph2graph.encoder.encoder import GraphEncoder
 from graph2graph.encoder.packed import Int8Linear, PackedLinear
 from graph2graph.errors import DataError
 
-Precision = Literal["auto", "fp32", "bf16", "int8"]
 VARIABLE = "G2G_PRECISION"  # what `auto` means; with it, nothing is tried
 # `auto` takes a precision only if it is this many times as fast as the ones before, which are more accurate
 GAINS = {"parse": {"bf16": 1.1, "int8": 1.15}, "train": {"bf16": 1.1}}

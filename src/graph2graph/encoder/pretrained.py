@@ -4,10 +4,12 @@ All names of checkpoint keys are in this file. A directory has config.json and m
 pytorch_model.bin); `pieces.py` reads its tokeniser.
 """
 
+import math
 import os
 import re
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +58,7 @@ _SETTINGS: dict[str, tuple[str, str, Any]] = {  # ours: theirs in config.json, i
     "layer_norm_eps": ("layer_norm_eps", "layer_norm_eps", 1e-12),
 }
 
+LARGEST = 1e5  # absolute value of a weight; trained ones are below 1,000
 _HUB_FILES = ["config.json", "tokenizer.json", "tokenizer_config.json", "vocab.txt", "model*.safetensors*"]
 _OLD_FILES = "pytorch_model*.bin"
 
@@ -110,8 +113,10 @@ def load(directory: Path, config: EncoderConfig) -> GraphEncoder:
     available = read_config(directory)
     if config.layers > available.layers:
         raise DataError(f"{directory}: {config.layers} layers asked for; it has {available.layers}")
+    stored = _read(directory)
+    check_size(config, sum(weight.numel() for weight in stored.values()), directory)
+    weights = _translated(stored, _position_offset(_read_theirs(directory / "config.json")))
     encoder = GraphEncoder(config)
-    weights = _translated(_read(directory), _position_offset(_read_theirs(directory / "config.json")))
     if not available.n_segments:
         weights["segments.weight"] = torch.zeros(0, config.input_width)
     for name, ours in _targets(encoder).items():
@@ -122,8 +127,30 @@ def load(directory: Path, config: EncoderConfig) -> GraphEncoder:
             ours, theirs = ours[: len(theirs)], theirs[: len(ours)]
         if theirs.shape != ours.shape:
             raise DataError(f"{directory}: {name} has shape {list(theirs.shape)}; expected {list(ours.shape)}")
-        ours.copy_(theirs)
+        ours.copy_(checked(theirs, f"{directory}: {name}"))
     return encoder
+
+
+def check_size(config: EncoderConfig, n_stored: int, source: Path) -> None:
+    """Refuse the settings of an encoder that has more parameters than were stored; `source` names them in the error."""
+    least = config.vocab_size * config.input_width
+    least += config.layers * config.width * (4 * config.width + 2 * config.inner_width)
+    if least > n_stored:
+        raise DataError(f"{source}: an encoder of at least {least:,} parameters; only {n_stored:,} are stored")
+
+
+def checked(weight: Tensor, name: str) -> Tensor:
+    """The weight in fp32; refuse values that are no numbers, infinite, or so large that parsing would make them so."""
+    if not weight.is_floating_point():
+        raise DataError(f"{name}: expected floating-point numbers, found {str(weight.dtype).removeprefix('torch.')}")
+    weight = weight.float()
+    if weight.numel():
+        for extreme in torch.aminmax(weight):  # a value that is no number is both
+            if not abs(float(extreme)) <= LARGEST:
+                raise DataError(
+                    f"{name}: a value of {float(extreme):g}; expected at most {LARGEST:g}: training diverged"
+                )
+    return weight
 
 
 def _targets(encoder: GraphEncoder) -> dict[str, Tensor]:
@@ -197,9 +224,22 @@ def _read(directory: Path) -> dict[str, Tensor]:
 
 def read_safetensors(path: Path) -> dict[str, Tensor]:
     """All tensors of a file."""
+    with _opened(path) as file:
+        return {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a dict
+
+
+def n_values(path: Path) -> int:
+    """The number of values in all tensors of a file, from its header."""
+    with _opened(path) as file:
+        return sum(math.prod(file.get_slice(name).get_shape()) for name in file.keys())  # noqa: SIM118 - not a dict
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[Any]:
+    """An open file of tensors. The library refuses headers over 100 MB, and tensors that overlap or leave the file."""
     try:
         with safe_open(path, framework="pt") as file:
-            return {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a dict
+            yield file
     except FileNotFoundError as error:
         raise DataError(f"{path}: no such file") from error
     except (SafetensorError, OSError) as error:

@@ -26,6 +26,7 @@ from spacy.language import Language
 from spacy.pipeline import Pipe
 from spacy.tokens import Doc
 
+from graph2graph.config import Precision
 from graph2graph.decoding.options import ParseOptions, TagSource
 from graph2graph.errors import DataError
 from graph2graph.files import write_bytes
@@ -33,7 +34,7 @@ from graph2graph.parser import catalogue
 from graph2graph.parser.pipeline import Pipeline
 from graph2graph.parser.vocabulary import TAG_COLUMNS
 from graph2graph.treebank.sentence import UPOS, Sentence
-from graph2graph.treebank.spacy_doc import ROOT, set_attributes
+from graph2graph.treebank.spacy_doc import ROOT, noun_chunks, set_attributes
 
 SPACE = "dep"  # the label of white space
 
@@ -50,14 +51,26 @@ class DocSentence(NamedTuple):
 class GraphParser(Pipe):
     """The component `g2g_parser`: sets head, dep and sentence starts."""
 
-    def __init__(self, name: str, model: str | os.PathLike[str], options: ParseOptions | None = None) -> None:
-        self.name, self.model = name, model
+    def __init__(
+        self,
+        name: str,
+        model: str | os.PathLike[str],
+        options: ParseOptions | None = None,
+        precision: Precision = "auto",
+    ) -> None:
+        self.name, self.model, self.precision = name, model, precision
         self.options = options or ParseOptions()
 
     @cached_property
     def pipeline(self) -> Pipeline:
         """The parser and its text model; loaded at first use, since spaCy creates components before it reads their files."""
-        return Pipeline.load(self.model)
+        return Pipeline.load(self.model, precision=self.precision)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The labels that the component can assign."""
+        vocabulary = self.pipeline.parser.vocabulary
+        return (*(label for label in vocabulary.labels if label != vocabulary.root_label), ROOT, SPACE)
 
     def __call__(self, doc: Doc) -> Doc:
         """Parse one Doc."""
@@ -90,7 +103,7 @@ class GraphParser(Pipe):
         found = []
         for start, end in pairwise([*self._starts(doc), len(doc)]):
             words = [i for i in range(start, end) if not doc[i].is_space]
-            sentence = Sentence.from_words([doc[i].text for i in words])
+            sentence = Sentence.from_words([" ".join(doc[i].text.split()) for i in words])
             if column is not None and tags is not None:
                 sentence = sentence.with_columns({column: [tags[i] for i in words]})
             elif column is not None and words and plan.options.tags is TagSource.KEEP:
@@ -131,7 +144,7 @@ class GraphParser(Pipe):
         """Load the model that `to_disk` copied."""
         del exclude
         self.model = Path(path)
-        self.pipeline = Pipeline.load(self.model)
+        self.pipeline = Pipeline.load(self.model, precision=self.precision)
         return self
 
     def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
@@ -179,19 +192,35 @@ def _annotate(doc: Doc, parts: Sequence[tuple[DocSentence, Sentence | None]]) ->
     # spaCy has derived the starts from the heads, wrongly where many arcs cross, so they are set again.
     starts = {part.start for part, _ in parts}
     set_attributes(doc, SENT_START=[1 if i in starts else -1 for i in range(len(doc))])
+    doc.noun_chunks_iterator = noun_chunks  # type: ignore[attr-defined]
 
 
 def make(
-    nlp: Language, name: str, model: str, batch_tokens: int | None, reencode: float | None, beam: int
+    nlp: Language,
+    name: str,
+    model: str,
+    batch_tokens: int | None,
+    reencode: float | None,
+    beam: int,
+    one_subject: bool,
+    precision: Precision,
 ) -> GraphParser:
     """Create the component; spaCy finds this factory under the name `g2g_parser`."""
     del nlp
-    return GraphParser(name, model, ParseOptions(batch_tokens=batch_tokens, reencode=reencode, beam=beam))
+    options = ParseOptions(batch_tokens=batch_tokens, reencode=reencode, beam=beam, one_subject=one_subject)
+    return GraphParser(name, model, options, precision)
 
 
 Language.factory(
     "g2g_parser",
-    default_config={"model": catalogue.DEFAULT, "batch_tokens": None, "reencode": None, "beam": 1},
+    default_config={
+        "model": catalogue.DEFAULT,
+        "batch_tokens": None,
+        "reencode": None,
+        "beam": 1,
+        "one_subject": False,
+        "precision": "auto",
+    },
     assigns=["token.dep", "token.head", "token.is_sent_start", "doc.sents"],
     func=make,
 )

@@ -30,14 +30,14 @@ class Window:
 class Features:
     """A sentence: the first piece and the tag of each node, and its windows for a sentence model.
 
-    A sentence that fits the encoder has one window. A longer one has windows that overlap by half; the window with its middle
-    nearest to a word represents it.
+    A sentence that fits the encoder has one window. In training, a longer one has windows that overlap by half; the window with
+    its middle nearest to a word represents it. When it is parsed, `decoding.long_sentences` takes it part by part.
     """
 
     pieces: IntArray  # [n + 1] first piece of each node
     tags: IntArray  # [n + 1]
     windows: list[Window]
-    window_of: IntArray  # [n + 1] the window that represents each node, OUTSIDE if none does
+    window_of: IntArray  # [n + 1] the window that represents each node
 
     @property
     def n_words(self) -> int:
@@ -53,13 +53,6 @@ class Features:
     def is_long(self) -> bool:
         """Whether the sentence does not fit the encoder."""
         return len(self.windows) > 1
-
-    def around(self, nodes: Sequence[int]) -> "Features":
-        """The sentence with only the windows that hold any of these nodes: new arcs to them change no other window's input."""
-        is_kept = np.array([(window.columns[nodes] != OUTSIDE).any() for window in self.windows])
-        numbers = np.where(is_kept, np.cumsum(is_kept) - 1, OUTSIDE)
-        windows = [window for window, keep in zip(self.windows, is_kept, strict=True) if keep]
-        return replace(self, windows=windows, window_of=numbers[self.window_of])
 
     def without_tags(self) -> "Features":
         """The same sentence without tags."""
@@ -79,6 +72,34 @@ class Features:
         return replace(self, pieces=np.where(words, mask, self.pieces), windows=windows)
 
 
+@dataclass(frozen=True)
+class Words:
+    """The pieces and tags of a sentence's words, from which the features of all or some of them are made."""
+
+    featurizer: "Featurizer"
+    pieces: list[list[int]]  # of words 1..n
+    tags: IntArray  # [n + 1]
+
+    @property
+    def n_words(self) -> int:
+        """The number of words."""
+        return len(self.pieces)
+
+    @property
+    def n_pieces(self) -> int:
+        """The pieces of all words together."""
+        return sum(map(len, self.pieces))
+
+    def without_tags(self) -> "Words":
+        """The same words without tags."""
+        return replace(self, tags=np.zeros_like(self.tags))
+
+    def part(self, words: Sequence[int], most_pieces: int) -> Features:
+        """The features of some words, as if there were no others; of a word only its first pieces are taken."""
+        pieces = [self.pieces[word - 1][:most_pieces] for word in words]
+        return self.featurizer.features(replace(self, pieces=pieces, tags=self.tags[[0, *words]]))
+
+
 class Featurizer:
     """Computes the features of sentences, with a model's pieces, tags and number of positions."""
 
@@ -90,11 +111,20 @@ class Featurizer:
 
     def __call__(self, sentence: Sentence) -> Features:
         """The features of one sentence."""
+        return self.features(self.words(sentence))
+
+    def words(self, sentence: Sentence) -> Words:
+        """The pieces and tags of its words."""
         room = self.max_positions - 3  # for CLS, ROOT and SEP
-        of_words = [self.pieces.of(row[FORM])[:room] for row in sentence.rows]
-        tags = np.zeros(len(of_words) + 1, dtype=np.int64)
+        pieces = [self.pieces.of(row[FORM])[:room] for row in sentence.rows]
+        tags = np.zeros(len(pieces) + 1, dtype=np.int64)
         if self.tag_column is not None:
             tags[1:] = [self.tag_ids.get(row[self.tag_column], 0) for row in sentence.rows]
+        return Words(self, pieces, tags)
+
+    def features(self, words: Words) -> Features:
+        """The features of a sentence with these words."""
+        of_words, tags, room = words.pieces, words.tags, self.max_positions - 3
         sizes = np.array([len(pieces) for pieces in of_words], dtype=np.int64)
         spans = _spans(sizes, room)
         windows = [self._window(of_words, tags, sizes, first, last) for first, last in spans]
@@ -134,6 +164,8 @@ def _spans(sizes: IntArray, room: int) -> list[tuple[int, int]]:
 
 def _window_of(n_words: int, spans: list[tuple[int, int]]) -> IntArray:
     """The window that represents each node, [n + 1]: of those that hold it, the one whose middle is nearest; ROOT's is 0."""
+    if len(spans) == 1:
+        return np.zeros(n_words + 1, dtype=np.int64)
     words = np.arange(n_words)
     is_inside = np.array([(words >= first) & (words < last) for first, last in spans])  # [windows, n]
     middles = np.array([(first + last - 1) / 2 for first, last in spans])

@@ -212,7 +212,7 @@ class ParserModel(nn.Module):
         """The projected vector of each slot of D decisions, [D, hidden]: looked up if all nodes have been projected."""
         if self.config.output == "cls":
             return classifier.project(F.embedding(encodings.cls_index[rows], encodings.vectors))
-        index = [encodings.node_index[rows, focus[:, slot]] for slot in range(len(classifier.slots))]
+        index = encodings.node_index[rows[:, None], focus[:, : len(classifier.slots)]].unbind(1)  # [D] for each slot
         if projected is not None:
             return [F.embedding(at, table) for at, table in zip(index, projected, strict=True)]
         vectors = [F.embedding(at, encodings.vectors) for at in index]

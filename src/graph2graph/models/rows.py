@@ -12,7 +12,7 @@ import numpy as np
 
 from graph2graph.arrays import BoolArray, IntArray, padded
 from graph2graph.config import ModelConfig
-from graph2graph.models.features import OUTSIDE, Features
+from graph2graph.models.features import OUTSIDE, Features, Words
 from graph2graph.transition.state import NO_NODE
 from graph2graph.transition.states import States
 
@@ -103,6 +103,11 @@ def state_rows(states: States, config: ModelConfig) -> StateRows:
         position = position - first
     node_tokens = np.maximum(starts[:, None] + columns, 0)
     return StateRows(lengths, columns, owners, nodes, segments, position, node_tokens, cls_tokens=starts)
+
+
+def sentence_length(words: Words) -> int:
+    """The length of a sentence's row, if the encoder has room for it."""
+    return words.n_pieces + 3  # CLS, ROOT, SEP
 
 
 def state_length(n_words: int, *, graph: bool) -> int:

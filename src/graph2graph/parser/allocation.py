@@ -9,7 +9,7 @@ import ctypes
 import os
 
 RETAINED = 31 << 20  # bytes: just below the largest block that glibc learns to keep
-KERNELS = 16  # in oneDNN's cache, one for each size of matrix product
+KERNELS = 128  # in oneDNN's cache, one for each size of matrix product
 
 
 def limit_kernel_cache() -> None:

@@ -1,16 +1,16 @@
 """From sentences to the given arcs that a decoder takes, and from its results back to sentences."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
+from dataclasses import replace
 
 import numpy as np
 
 from graph2graph.arrays import IntArray
-from graph2graph.decoding.greedy import Decisions, Given
+from graph2graph.decoding.greedy import Given, TakenArc, Tree
 from graph2graph.errors import DataError
 from graph2graph.parser.vocabulary import Vocabulary
 from graph2graph.transition import constraints
 from graph2graph.transition.state import NO_NODE, ROOT
-from graph2graph.transition.states import arcs_of
 from graph2graph.treebank.sentence import Sentence
 
 
@@ -46,16 +46,21 @@ def with_tree(
     return sentence.with_tree(heads[words].tolist(), deprels)
 
 
-def with_probabilities(sentences: Iterable[Sentence], decisions: Sequence[Decisions]) -> list[Sentence]:
-    """The sentences of a batch with the probabilities of each arc and of its label."""
-    found: dict[tuple[int, int], tuple[float, float]] = {}
-    for step in decisions:
-        positions, _, dependents = arcs_of(step.actions, step.focus)
-        rows, actions = step.rows[positions].tolist(), step.actions[positions]
-        arc_p, label_p = step.action_p[positions, actions], step.label_p[positions]
-        for row, word, of_arc, of_label in zip(rows, dependents.tolist(), arc_p, label_p, strict=True):
-            found[row, word] = float(of_arc), float(of_label)
-    return [
-        sentence.with_probabilities([found[row, word] for word in range(1, len(sentence) + 1)])
-        for row, sentence in enumerate(sentences)
-    ]
+def with_given(tree: Tree, given: Given, vocabulary: Vocabulary) -> Tree:
+    """The tree with the given arcs and labels in place of the decoder's; an arc that is replaced had the probability 0."""
+    heads = np.array(constraints.imposed(given.heads.tolist(), tree.heads.tolist()))
+    labels = np.where(given.labels == NO_NODE, tree.labels, given.labels)
+    root = vocabulary.label_ids[vocabulary.root_label]
+    allowed = vocabulary.label_ids.keys() - {vocabulary.root_label}
+    other = next((label for label in ("dep", *vocabulary.labels) if label in allowed), None)
+    labels[heads == ROOT] = root
+    labels[(heads > ROOT) & (labels == root)] = root if other is None else vocabulary.label_ids[other]
+    is_new = heads != tree.heads
+    arcs = [arc._replace(arc_p=0.0, label_p=0.0) if is_new[arc.dependent] else arc for arc in tree.arcs]
+    return replace(tree, heads=heads, labels=labels, arcs=arcs)
+
+
+def with_probabilities(sentence: Sentence, arcs: Iterable[TakenArc]) -> Sentence:
+    """The sentence with the probabilities of each arc and of its label; the arcs are all that it has."""
+    in_order = sorted(arcs, key=lambda arc: arc.dependent)
+    return sentence.with_probabilities([(arc.arc_p, arc.label_p) for arc in in_order])

@@ -12,9 +12,10 @@ from graph2graph import __version__
 from graph2graph.config import Config
 from graph2graph.errors import DataError
 
-FORMAT = 2
+FORMAT = 3
 CHANGES: dict[int, dict[str, str | None]] = {  # of each format, by the old name as in `--set`
-    2: {"model.encoder.relation_std": None, "train.explore": None}
+    2: {"model.encoder.relation_std": None, "train.explore": None},
+    3: {},  # weights may be stored in 8 bits (compression.py)
 }
 
 

@@ -3,7 +3,7 @@
     config.json        all settings, with the number of their format (see migration.py)
     labels.json        the labels and tags
     tokenizer.json     the word pieces, as Hugging Face tokenizers write them
-    model.safetensors  the weights
+    model.safetensors  the weights, in fp32, half precision or 8 bits (see compression.py)
     README.md          the model card, which training writes
     text.udpipe        the text model, if there is one
 
@@ -21,8 +21,9 @@ from graph2graph.encoder import pretrained
 from graph2graph.encoder.pieces import Pieces
 from graph2graph.errors import DataError
 from graph2graph.files import FilePath, read_json, write_bytes, write_json, write_text
-from graph2graph.models.parser_model import ParserModel
+from graph2graph.models.parser_model import ParserModel, encoder_config
 from graph2graph.parser import catalogue
+from graph2graph.parser.compression import compressed, expanded
 from graph2graph.parser.migration import dump_config, parse_config
 from graph2graph.parser.vocabulary import Vocabulary
 
@@ -49,9 +50,16 @@ def read_settings(directory: FilePath) -> Settings:
     if not path.is_dir():
         raise DataError(f"{path}: no such model directory")
     config, vocabulary = read_config(path), Vocabulary.read(path / LABELS)
+    encoder = config.model.encoder
+    if encoder != encoder_config(config.model, encoder, len(vocabulary.labels)):
+        raise DataError(
+            f"{path / CONFIG}: model.encoder: its relations or segments are not those that this model needs"
+        )
     pieces = Pieces.read(path, max_pieces=config.data.max_pieces)
-    if len(pieces) > (known := config.model.encoder.vocab_size):
-        raise DataError(f"{path / TOKENIZER}: {len(pieces)} pieces, of which the model knows only {known}")
+    if pieces.n_ids > encoder.vocab_size:
+        raise DataError(
+            f"{path / TOKENIZER}: {pieces.n_ids} pieces, of which the model knows only {encoder.vocab_size}"
+        )
     return Settings(config, vocabulary, pieces)
 
 
@@ -63,10 +71,16 @@ def write_settings(directory: FilePath, settings: Settings) -> None:
     write_text(path / TOKENIZER, settings.pieces.tokenizer.to_str())
 
 
-def read_weights(directory: FilePath, model: ParserModel) -> dict[str, Tensor]:
-    """The weights in a model directory, in fp32; refuse weights that this model lacks, and missing ones."""
+def check_size(directory: FilePath, config: Config) -> None:
+    """Refuse settings of a larger model than its file of weights can hold, before anything of that size is built."""
     path = Path(directory) / WEIGHTS
-    weights, expected = pretrained.read_safetensors(path), model.state_dict()
+    pretrained.check_size(config.model.encoder, pretrained.n_values(path), path.with_name(CONFIG))
+
+
+def read_weights(directory: FilePath, model: ParserModel) -> dict[str, Tensor]:
+    """The weights in a model directory, in fp32; refuse weights that this model lacks, missing ones and invalid values."""
+    path = Path(directory) / WEIGHTS
+    weights, expected = expanded(pretrained.read_safetensors(path), str(path)), model.state_dict()
     for name, parameter in expected.items():
         if name not in weights:
             raise DataError(f"{path}: {name} is missing")
@@ -74,11 +88,19 @@ def read_weights(directory: FilePath, model: ParserModel) -> dict[str, Tensor]:
             raise DataError(f"{path}: {name} has shape {list(weights[name].shape)}; expected {list(parameter.shape)}")
     if unknown := sorted(weights.keys() - expected.keys()):
         raise DataError(f"{path}: {unknown[0]} is not a weight of this model; {CONFIG} describes another one")
-    return {name: weight.float() for name, weight in weights.items()}
+    return {name: pretrained.checked(weight, f"{path}: {name}") for name, weight in weights.items()}
 
 
 def write_weights(directory: FilePath, model: ParserModel, *, half: bool = False) -> None:
     """Write the weights; with `half` in half precision."""
-    weights = {name: weight.half() if half else weight for name, weight in model.state_dict().items()}
+    _write(directory, {name: weight.half() if half else weight for name, weight in model.state_dict().items()})
+
+
+def write_compressed(directory: FilePath, model: ParserModel) -> None:
+    """Write the weights in 8 bits."""
+    _write(directory, compressed(model.state_dict()))
+
+
+def _write(directory: FilePath, weights: dict[str, Tensor]) -> None:
     content = save({name: weight.detach().cpu().contiguous() for name, weight in weights.items()})
     write_bytes(Path(directory) / WEIGHTS, content)

@@ -1,7 +1,7 @@
 """The parser: a model with its pieces, labels and tags. Load it, parse with it, save it."""
 
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -9,25 +9,28 @@ from typing import Any, NamedTuple, TypeVar
 
 import torch
 
-from graph2graph.config import Config, EncoderConfig
-from graph2graph.decoding.beam import beam_search
-from graph2graph.decoding.greedy import Decisions, Work, greedy
+from graph2graph.config import Config, EncoderConfig, Precision
+from graph2graph.decoding.beam import Hypothesis, beam_search
+from graph2graph.decoding.greedy import Decisions, Given, Tree, Work, greedy, taken_arcs
+from graph2graph.decoding.long_sentences import decode_long
+from graph2graph.decoding.one_subject import OneSubject
 from graph2graph.decoding.options import ParseOptions, TagSource
 from graph2graph.encoder import pretrained
 from graph2graph.encoder.encoder import GraphEncoder
 from graph2graph.encoder.pieces import Pieces
-from graph2graph.encoder.precision import Precision, prepare, resolve
+from graph2graph.encoder.precision import prepare, resolve
 from graph2graph.errors import DataError
 from graph2graph.files import FilePath
-from graph2graph.models.features import Features, Featurizer
+from graph2graph.models.features import Features, Featurizer, Words
 from graph2graph.models.parser_model import ParserModel, encoder_config
-from graph2graph.models.rows import state_length
+from graph2graph.models.rows import sentence_length, state_length
 from graph2graph.parser import allocation, model_directory
-from graph2graph.parser.annotation import given_arcs, with_probabilities, with_tree
+from graph2graph.parser.annotation import given_arcs, with_given, with_probabilities, with_tree
 from graph2graph.parser.model_directory import Settings
 from graph2graph.parser.vocabulary import TAG_COLUMNS, Vocabulary
 from graph2graph.parser.windows import DecodeBatch, Windows
 from graph2graph.treebank.sentence import Sentence
+from graph2graph.variants import variant_of
 
 BATCHES_TOGETHER = 4  # batches of a sentence model that are decoded together
 TRAINING_SETTINGS = {"dropout", "attention_dropout"}  # of an encoder; they do not come from a pretrained one
@@ -53,6 +56,11 @@ class Parser:
         tag_column, max_positions = TAG_COLUMNS[config.data.tags], config.model.encoder.max_positions
         self.featurizer = Featurizer(pieces, vocabulary.tags, tag_column=tag_column, max_positions=max_positions)
         self._windows = Windows()
+
+    def __repr__(self) -> str:
+        variant, encoder = variant_of(self.config.model), self.config.model.encoder
+        shape = f"{encoder.layers} layers × {encoder.width}, {len(self.vocabulary.labels)} labels"
+        return f"Parser({variant.title if variant else 'custom'}, {shape})"
 
     @classmethod
     def create(
@@ -102,6 +110,7 @@ class Parser:
     def load(cls, directory: FilePath, *, precision: Precision = "auto") -> "Parser":
         """Load the parser in a directory, to parse in this precision: by default in the one that suits the CPU best."""
         precision, settings = resolve(precision), model_directory.read_settings(directory)
+        model_directory.check_size(directory, settings.config)
         with torch.device("meta"):  # initial weights would be overwritten at once
             model = _new_model(settings)
         model.load_state_dict(model_directory.read_weights(directory, model), assign=True)
@@ -135,17 +144,56 @@ class Parser:
         chosen = self._resolve(options, changes)
         if chosen.beam > 1:
             return (found[0].sentence for found in self.nbest(sentences, chosen.beam, chosen, work=work))
-        decode = chosen.resolve(self.config.decode)
 
-        def parse_batch(batch: list[Sentence], features: list[Features]) -> Iterable[Sentence]:
+        def parse_batch(batch: list[Sentence], features: list[Features | Words]) -> Iterable[Sentence]:
             given = [given_arcs(sentence, self.vocabulary) for sentence in batch] if chosen.keep_arcs else None
-            decisions: list[Decisions] | None = [] if chosen.probabilities else None
-            states = greedy(self.model, features, decode, given=given, work=work, decisions=decisions)
-            found = zip(batch, states.heads, states.labels, strict=True)
-            trees = [with_tree(*one, self.vocabulary, keep_labels=chosen.keep_arcs) for one in found]
-            return trees if decisions is None else with_probabilities(trees, decisions)
+            trees = self._decode(features, chosen, given, work)
+            for sentence, tree in zip(batch, trees, strict=True):
+                parsed = with_tree(sentence, tree.heads, tree.labels, self.vocabulary, keep_labels=chosen.keep_arcs)
+                yield with_probabilities(parsed, tree.arcs) if chosen.probabilities else parsed
 
         return self._in_windows(sentences, parse_batch, chosen)
+
+    def _decode(
+        self,
+        features: Sequence[Features | Words],
+        options: ParseOptions,
+        given: Sequence[Given] | None,
+        work: Work | None,
+    ) -> list[Tree]:
+        """The trees of a batch, all of long sentences or none; with the probabilities of their arcs if the options say so."""
+        decode, recorded = options.resolve(self.config.decode), options.probabilities
+        one_subject = self._one_subject(features, given) if options.one_subject else None
+        if long := [one for one in features if isinstance(one, Words)]:
+            trees = decode_long(self.model, long, decode, work=work, one_subject=one_subject, is_recorded=recorded)
+            return (
+                trees
+                if given is None
+                else [with_given(*one, self.vocabulary) for one in zip(trees, given, strict=True)]
+            )
+        short = [one for one in features if isinstance(one, Features)]
+        decisions: list[Decisions] = []
+        states = greedy(
+            self.model,
+            short,
+            decode,
+            given=given,
+            work=work,
+            decisions=decisions if recorded else None,
+            one_subject=one_subject,
+        )
+        trees = [Tree(*arrays) for arrays in zip(states.heads, states.labels, strict=True)]
+        for arc in taken_arcs(decisions):
+            trees[arc.row].arcs.append(arc)
+        return trees
+
+    def _one_subject(self, features: Sequence[Features | Words], given: Sequence[Given] | None = None) -> OneSubject:
+        """The subjects and objects that the nodes of a batch have in the beginning: the given ones."""
+        most_words = max(one.n_words for one in features)
+        found = OneSubject(self.vocabulary.labels, len(features), most_words + 1)
+        for row, one in enumerate(given or []):
+            one.mark(found, row)
+        return found
 
     def nbest(
         self,
@@ -156,12 +204,19 @@ class Parser:
         work: Work | None = None,
         **changes: Any,
     ) -> Iterator[list[Candidate]]:
-        """Yield the trees that a beam of this width finds for each sentence, the best first."""
+        """Yield the trees that a beam of this width finds for each sentence, the best first; of a long one the greedy tree."""
         chosen = self._resolve(options, changes | {"beam": beam})
         decode = chosen.resolve(self.config.decode)
 
-        def search_batch(batch: list[Sentence], features: list[Features]) -> Iterator[list[Candidate]]:
-            for sentence, found in zip(batch, beam_search(self.model, features, beam, decode, work=work), strict=True):
+        def search_batch(batch: list[Sentence], features: list[Features | Words]) -> Iterator[list[Candidate]]:
+            one_subject = self._one_subject(features) if chosen.one_subject else None
+            if long := [one for one in features if isinstance(one, Words)]:
+                trees = decode_long(self.model, long, decode, work=work, one_subject=one_subject, is_recorded=True)
+                candidates = [[Hypothesis(tree.heads, tree.labels, tree.score, 1.0)] for tree in trees]
+            else:
+                short = [one for one in features if isinstance(one, Features)]
+                candidates = beam_search(self.model, short, beam, decode, work=work, one_subject=one_subject)
+            for sentence, found in zip(batch, candidates, strict=True):
                 yield [
                     Candidate(with_tree(sentence, one.heads, one.labels, self.vocabulary), one.score, one.share)
                     for one in found
@@ -184,16 +239,25 @@ class Parser:
         featurize = partial(self._features, sees_tags=options.tags is not TagSource.NONE)
         return self._windows.decode(sentences, featurize, decode_batch, batch_pieces=batch_pieces)
 
-    def _features(self, sentence: Sentence, *, sees_tags: bool) -> Features:
-        """The features of a sentence; warn if it is longer than the encoder, which then reads it in parts."""
-        features, model = self.featurizer(sentence), self.config.model
-        limit, is_long = model.encoder.max_positions, features.is_long
-        if model.input == "state":
-            is_long = state_length(features.n_words, graph=model.graph_input) > limit
-        if is_long:
-            name = sentence.sent_id or sentence.text[:40]
-            warnings.warn(f"sentence {name}: longer than the encoder's {limit} positions", stacklevel=3)
-        return features if sees_tags else features.without_tags()
+    def fits(self, words: Words) -> bool:
+        """Whether the encoder can read a sentence with these words at once."""
+        model = self.config.model
+        is_state = model.input == "state"
+        length = state_length(words.n_words, graph=model.graph_input) if is_state else sentence_length(words)
+        return length <= model.encoder.max_positions
+
+    def _features(self, sentence: Sentence, *, sees_tags: bool) -> Features | Words:
+        """The features of a sentence; if it is longer than the encoder, warn and return its words."""
+        words, limit = self.featurizer.words(sentence), self.config.model.encoder.max_positions
+        if not sees_tags:
+            words = words.without_tags()
+        if self.fits(words):
+            return self.featurizer.features(words)
+        name = sentence.sent_id or sentence.text[:40]
+        warnings.warn(
+            f"sentence {name}: longer than the encoder's {limit} positions; it is parsed in parts", stacklevel=3
+        )
+        return words
 
 
 def _with_encoder(config: Config, base: EncoderConfig, vocabulary: Vocabulary) -> Config:

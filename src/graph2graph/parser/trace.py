@@ -11,12 +11,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from graph2graph.arrays import FloatArray, IntArray
+from graph2graph.arrays import IntArray
 from graph2graph.decoding.greedy import Decisions, Work
 from graph2graph.decoding.options import Reencode
 from graph2graph.decoding.reencoding import Scored
 from graph2graph.encoder.graph_attention import record_attention
-from graph2graph.models.features import OUTSIDE, Features
+from graph2graph.errors import DataError
+from graph2graph.models.features import Features
 from graph2graph.models.parser_model import ParserModel
 from graph2graph.models.rows import state_rows
 from graph2graph.parser.parser import Parser
@@ -32,10 +33,18 @@ COLUMNS = {"form": FORM, "lemma": LEMMA, "upos": UPOS, "xpos": XPOS, "feats": FE
 def trace(parser: Parser, sentence: Sentence, *, tags: bool = True, reencode: Reencode | None = None) -> dict[str, Any]:
     """Parse a sentence, keep the heads and labels that it has, and return the steps.
 
+    It has to fit the encoder.
+
     tags: whether the parser sees the sentence's tags. reencode: as in `ParseOptions`.
     """
+    words = parser.featurizer.words(sentence)
+    if not parser.fits(words):
+        limit = parser.config.model.encoder.max_positions
+        raise DataError(
+            f"sentence {sentence.sent_id or sentence.text[:40]}: longer than the encoder's {limit} positions"
+        )
     with record_attention() as layers:
-        recorder = _Recorder(parser, parser.featurizer(sentence), layers)
+        recorder = _Recorder(parser, parser.featurizer.features(words), layers)
         work = Work(observer=recorder.record)
         [tree] = parser.parse([sentence], tags=tags, reencode=reencode, keep_arcs=True, work=work)
     for step in recorder.steps:
@@ -76,7 +85,7 @@ class _Recorder:
         legal = [other for other in Action if scored.actions[0, other] > -math.inf]
         attention = None
         if self.model.config.graph_input and self.layers:
-            attention = self.attention.describe(self.layers, states, self._new_dependents())
+            attention = self.attention.describe(self.layers, states)
         self.steps.append(
             {
                 "stack": states.stack[0, : states.stack_size[0]].tolist(),  # the top is last
@@ -104,74 +113,46 @@ class _Recorder:
             labels = [{"label": self.labels[label], "p": _rounded(p)} for label, p in pairs if p > 0]
         return {"action": action.title, "p": _rounded(decided.action_p[0, action]), "labels": labels}
 
-    def _new_dependents(self) -> list[int]:
-        """The dependents of the arcs added since the last step that was encoded."""
-        found = []
-        for step in reversed(self.steps):
-            found += [step["arc"]["dependent"]] if step["arc"] else []
-            if step["encoded"]:
-                break
-        return found
-
 
 class _ArcAttention:
     """The attention along the arcs of one sentence.
 
-    Shapes: h heads of the encoder, R rows of its input, n columns of a row.
+    Shapes: h heads of the encoder, n columns of its input.
     """
 
     def __init__(self, model: ParserModel, features: Features) -> None:
         self.model, self.features = model, features
-        # of the arc to each node, in each layer: from head to dependent, and back; NaN if no row holds both words
-        self.along: FloatArray = np.full((2, model.config.encoder.layers, features.n_words + 1), np.nan)
 
-    def describe(self, layers: list[Tensor], states: States, new_dependents: list[int]) -> dict[str, Any]:
+    def describe(self, layers: list[Tensor], states: States) -> dict[str, Any]:
         """The attention from head to dependent and back, of each arc of a state that was just encoded, and of each layer.
 
-        Of an arc it is the mean over the layers, of a layer the mean over the arcs. layers: [R·h, n, n] each.
+        Of an arc it is the mean over the layers, of a layer the mean over the arcs. layers: [h, n, n] each.
         """
         dependents = (states.heads[0] != NO_NODE).nonzero()[0]
         heads = states.heads[0, dependents]
-        self._update(layers, states, heads, dependents, new_dependents)
-        along = self.along[:, :, dependents]  # [2, layers, arcs]
-        known = along[:, :, ~np.isnan(along).any(axis=(0, 1))]
+        attention = torch.stack([layer.mean(dim=0) for layer in layers]).double().cpu().numpy()  # [layers, n, n]
+        columns = self._columns(states)
+        down = attention[:, columns[heads], columns[dependents]]  # [layers, arcs]
+        along = np.stack([down, attention[:, columns[dependents], columns[heads]]])  # [2, layers, arcs]
         of_arcs = zip(heads.tolist(), dependents.tolist(), along.mean(axis=1).T.tolist(), strict=True)
-        of_layers = known.mean(axis=2).T.tolist() if known.size else []
+        of_layers = along.mean(axis=2).T.tolist() if len(heads) else []
         return {
             "arcs": [{"head": head, "dependent": dependent, **_flow(*means)} for head, dependent, means in of_arcs],
             "layers": [_flow(*means) for means in of_layers],
         }
 
-    def _update(
-        self, layers: list[Tensor], states: States, heads: IntArray, dependents: IntArray, new_dependents: list[int]
-    ) -> None:
-        """Read the attention along these arcs, from each word in the row of the input that represents it."""
-        n_rows = len(layers[0]) // self.model.config.encoder.heads
-        by_row = torch.stack([layer.view(n_rows, -1, *layer.shape[1:]).mean(dim=1) for layer in layers])
-        attention = by_row.double().cpu().numpy()  # [layers, R, n, n]
-        rows, row_of = self._rows(n_rows, states, new_dependents)
-        for number, columns in enumerate(rows):
-            for way, (queries, keys) in enumerate(((heads, dependents), (dependents, heads))):
-                is_here = (columns[queries] != OUTSIDE) & (columns[keys] != OUTSIDE) & (row_of[queries] == number)
-                seen = attention[:, number, columns[queries[is_here]], columns[keys[is_here]]]
-                self.along[way][:, dependents[is_here]] = seen
-
-    def _rows(self, n_rows: int, states: States, new_dependents: list[int]) -> tuple[list[IntArray], IntArray]:
-        """The column of each node in each row, OUTSIDE if the row lacks it, and the row that represents each node."""
-        if self.model.config.input == "state":
-            self.along[:] = np.nan  # of a long state, the input may hold another part than before
-            columns = state_rows(states, self.model.config).columns[0]
-            return [columns], np.zeros_like(columns)
-        features = self.features
-        if n_rows < len(features.windows):  # only the windows with new arcs were encoded
-            features = features.around(new_dependents)
-        return [window.columns for window in features.windows], features.window_of
+    def _columns(self, states: States) -> IntArray:
+        """The column of each node in the input."""
+        is_state = self.model.config.input == "state"
+        columns: IntArray = (
+            state_rows(states, self.model.config).columns[0] if is_state else self.features.windows[0].columns
+        )
+        return columns
 
 
-def _flow(down: float, up: float) -> dict[str, float | None]:
-    """The attention from a head to its dependent and back; None if no row of the encoder's input holds both words."""
-    down_share, up_share = (None if math.isnan(value) else _rounded(value) for value in (down, up))
-    return {"to_dependent": down_share, "to_head": up_share}
+def _flow(down: float, up: float) -> dict[str, float]:
+    """The attention from a head to its dependent and back."""
+    return {"to_dependent": _rounded(down), "to_head": _rounded(up)}
 
 
 def _rounded(value: float) -> float:

@@ -8,7 +8,7 @@ from typing import Any
 
 from graph2graph.errors import DataError
 from graph2graph.files import read_json
-from graph2graph.treebank.sentence import DEPREL, UPOS, XPOS, Sentence
+from graph2graph.treebank.sentence import DEPREL, UPOS, XPOS, Sentence, cell_problem
 
 TAG_COLUMNS = {"upos": UPOS, "xpos": XPOS, "none": None}
 
@@ -51,8 +51,10 @@ class Vocabulary:
         for name, value in (("labels", labels), ("tags", tags)):
             if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
                 raise DataError(f"{path}: {name}: expected a list of strings")
-        if root not in labels:
-            raise DataError(f"{path}: root: expected one of the labels, found {root!r}")
+            if (problem := cell_problem(value)) or len(set(value)) < len(value):
+                raise DataError(f"{path}: {name}: {problem or 'one is listed twice'}")
+        if root not in labels or len(labels) == 1:
+            raise DataError(f"{path}: root: expected one of at least two labels, found {root!r}")
         return cls(labels, tags, root)
 
     def to_json(self) -> dict[str, Any]:

@@ -4,14 +4,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import TypeVar
 
-from graph2graph.models.features import Features
+from graph2graph.models.features import Features, Words
 from graph2graph.parser import allocation
 from graph2graph.treebank.sentence import Sentence
 
 WINDOW = 1024  # sentences
 
 T = TypeVar("T")
-DecodeBatch = Callable[[list[Sentence], list[Features]], Iterable[T]]
+DecodeBatch = Callable[[list[Sentence], list[Features | Words]], Iterable[T]]
 
 
 class Windows:
@@ -23,20 +23,26 @@ class Windows:
     def decode(
         self,
         sentences: Iterable[Sentence],
-        featurize: Callable[[Sentence], Features],
+        featurize: Callable[[Sentence], Features | Words],
         decode_batch: DecodeBatch[T],
         *,
         batch_pieces: int,
     ) -> Iterator[T]:
-        """Yield the result of each sentence, in order; batches hold up to `batch_pieces` pieces, padding counted."""
+        """Yield the result of each sentence, in order; batches hold up to `batch_pieces` pieces, padding counted.
+
+        Long sentences, of which `featurize` gives the words only, have batches of their own.
+        """
         stream = iter(sentences)
         is_long = False  # a long stream also returns the memory of its last window, which may not be full
         while window := list(islice(stream, WINDOW)):
             features = [featurize(sentence) for sentence in window]
             results: dict[int, T] = {}
-            for batch in batches([feature.n_pieces for feature in features], batch_pieces):
-                found = decode_batch([window[index] for index in batch], [features[index] for index in batch])
-                results |= zip(batch, found, strict=True)
+            for kind in dict.fromkeys(map(type, features)):
+                indices = [index for index, one in enumerate(features) if type(one) is kind]
+                for batch in batches([features[index].n_pieces for index in indices], batch_pieces):
+                    chosen = [indices[index] for index in batch]
+                    found = decode_batch([window[index] for index in chosen], [features[index] for index in chosen])
+                    results |= zip(chosen, found, strict=True)
             is_long |= len(window) == WINDOW
             self._n_since_return += len(window)
             if is_long or self._n_since_return >= WINDOW:

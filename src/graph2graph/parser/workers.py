@@ -16,8 +16,8 @@ from pathlib import Path
 
 import torch
 
+from graph2graph.config import Precision
 from graph2graph.decoding.options import ParseOptions
-from graph2graph.encoder.precision import Precision
 from graph2graph.errors import DataError
 from graph2graph.parser import allocation
 from graph2graph.parser.parser import Parser

@@ -47,6 +47,7 @@ class ParseRequest(_Strict):
     )
     reencode: Reencode = None
     keep_arcs: bool = Field(False, description="Keep the heads and labels in the CoNLL-U.")
+    one_subject: bool = Field(False, description="Give no head a second subject or object: take the next best label.")
     probabilities: bool = Field(False, description="Give the probability of each arc and of its label.")
     presegmented: bool = Field(False, description="The raw text has one sentence on each line.")
 
@@ -151,6 +152,7 @@ def router(service: Service) -> APIRouter:
             tags=TagSource(request.tags) if request.tags else None,
             reencode=request.reencode,
             keep_arcs=request.keep_arcs,
+            one_subject=request.one_subject,
             probabilities=request.probabilities,
         )
         plan = model.pipeline.plan(options, has_tags=request.conllu is not None)

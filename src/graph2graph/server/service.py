@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
+from graph2graph.config import Precision
 from graph2graph.errors import DataError
 from graph2graph.parser import catalogue
 from graph2graph.parser.pipeline import Pipeline
@@ -44,14 +45,14 @@ class ServedModels:
         self.default = models[0].name
 
     @classmethod
-    def load(cls, names: Sequence[str]) -> "ServedModels":
+    def load(cls, names: Sequence[str], precision: Precision = "auto") -> "ServedModels":
         """Load models by name or directory, and parse a word with each, so that a broken one fails at once.
 
         torch starts a team of threads for every thread that runs a model, and two teams would compete for the cores. Models
         are therefore loaded in a temporary thread, whose team ends with it.
         """
         with ThreadPoolExecutor(1) as thread:
-            return cls(thread.submit(_load_and_try, names).result())
+            return cls(thread.submit(_load_and_try, names, precision).result())
 
     def get(self, name: str | None) -> ServedModel:
         """The model of this name, or, as in UDPipe, the first whose name begins with it and a hyphen."""
@@ -65,13 +66,13 @@ class ServedModels:
         return found
 
 
-def _load_and_try(names: Sequence[str]) -> list[ServedModel]:
+def _load_and_try(names: Sequence[str], precision: Precision) -> list[ServedModel]:
     models: list[ServedModel] = []
     for given in names:
         name = Path(catalogue.find(given)).resolve().name
         if any(name == model.name for model in models):
             raise DataError(f"{given}: two models are named {name}; clients could not tell them apart")
-        models.append(ServedModel(name, Pipeline.load(given)))
+        models.append(ServedModel(name, Pipeline.load(given, precision=precision)))
         list(models[-1].pipeline.parse([Sentence.from_words(["word"])]))
     return models
 

@@ -6,6 +6,8 @@ from importlib.metadata import version
 from pathlib import Path
 
 from graph2graph import __version__, markdown
+from graph2graph.parser import hub_card
+from graph2graph.parser.hub_card import treebank_of
 from graph2graph.parser.parser import Parser
 from graph2graph.training.loop import Outcome
 from graph2graph.training.request import Request
@@ -25,7 +27,7 @@ def card(request: Request, parser: Parser, sentences: Sequence[Sentence], outcom
     versions = ", ".join(f"{name} {version(name)}" for name in ("torch", "tokenizers", "numpy"))
     rows = {
         "licence of the model": request.license,
-        "trained on": f"{_name(request.train)}: {len(sentences):,} sentences, {n_words:,} words",
+        "trained on": f"{', '.join(map(_name, request.train))}: {len(sentences):,} sentences, {n_words:,} words",
         "chosen on": _name(request.dev),
         "encoder": f"{encoder}: {shape}",
         "parameters": f"{n_parameters / 1e6:.1f}M",
@@ -34,7 +36,14 @@ def card(request: Request, parser: Parser, sentences: Sequence[Sentence], outcom
         "training": f"{steps:,} steps, {outcome.epochs:.1f} epochs, {minutes:.1f} minutes",
         "versions": f"graph2graph {__version__}, {versions}, Python {platform.python_version()}",
     }
-    return f"""# {title}, trained with graph2graph
+    treebanks = {treebank_of(file) for file in request.train}
+    front_matter = hub_card.front_matter(
+        name=request.output.name,
+        licence=request.license,
+        treebank=treebanks.pop() if len(treebanks) == 1 else None,
+        scores={"dev": {name: scores[name] for name in ("uas", "las", "clas")}},
+    )
+    return f"""{front_matter}# {title}, trained with graph2graph
 
 A dependency parser ({title} of Mohammadshahi & Henderson, EMNLP 2020). Use it with `g2g parse --model DIR`.
 

@@ -12,6 +12,7 @@ from itertools import chain
 from graph2graph.errors import DataError
 from graph2graph.transition import oracle
 from graph2graph.transition.state import NO_NODE, ROOT, Action, State, arc_of
+from graph2graph.treebank.sentence import cycles
 
 NOT_ROOT = -2  # in place of a head: any word, but not ROOT
 
@@ -70,14 +71,42 @@ def check(heads: Sequence[int]) -> None:
     roots = [word for word, head in enumerate(heads) if head == ROOT]
     if len(roots) > 1:
         raise DataError(f"words {roots[0]} and {roots[1]} are both given as root")
-    for word in range(1, len(heads)):
-        node, n_steps = word, 0
-        while node > ROOT:
-            node, n_steps = heads[node], n_steps + 1
-            if n_steps > len(heads):
-                raise DataError(f"the given heads lead from word {word} round in a circle")
+    if word := next(cycles([max(head, ROOT) for head in heads[1:]]), None):
+        raise DataError(f"the given heads lead from word {word} round in a circle")
     if not roots and NO_NODE not in heads[1:]:
         raise DataError("no word can be the root: each has a head, or a label that is not the root's")
+
+
+def imposed(given: Sequence[int], heads: Sequence[int]) -> list[int]:
+    """The heads of a tree with all given arcs, of nodes 0..n, in linear time; both arguments are of nodes 0..n too.
+
+    A word keeps its head in the tree `heads` unless another one is given. If that would make a cycle or a second root, the word
+    is attached to the root.
+    """
+    found = [wanted if wanted >= ROOT else head for wanted, head in zip(given, heads, strict=True)]
+    root = next((word for word, head in enumerate(given) if head == ROOT), heads.index(ROOT))
+    if given[root] not in (ROOT, NO_NODE):
+        root = given.index(NO_NODE, 1)
+    found[root] = ROOT
+    ancestor = [head if wanted >= ROOT else NO_NODE for wanted, head in zip(given, found, strict=True)]
+    ancestor[root] = ROOT
+    for word in range(1, len(found)):
+        if given[word] < ROOT and word != root:
+            if found[word] == ROOT or _top(found[word], ancestor) == word:
+                found[word] = root
+            ancestor[word] = found[word]
+    return found
+
+
+def _top(word: int, ancestor: list[int]) -> int:
+    """The highest ancestor of a word so far; `ancestor` has shortcuts upwards, which are lengthened."""
+    path = []
+    while ancestor[word] > ROOT:
+        path.append(word)
+        word = ancestor[word]
+    for below in path:
+        ancestor[below] = word
+    return word
 
 
 def _completion(state: State, given: Sequence[int]) -> list[Action] | None:
@@ -98,20 +127,9 @@ def _tree(state: State, given: Sequence[int]) -> list[int] | None:
         if root is None:
             return None
         heads[root] = ROOT
-    ancestor = list(heads)  # shortcuts upwards, which `top` lengthens
-
-    def top(word: int) -> int:
-        """The highest ancestor of a word so far."""
-        path = []
-        while ancestor[word] > ROOT:
-            path.append(word)
-            word = ancestor[word]
-        for below in path:
-            ancestor[below] = word
-        return word
-
+    ancestor = list(heads)
     for index, word in enumerate(sequence):
         if heads[word] < ROOT:
             nearest = map(sequence.__getitem__, chain(reversed(range(index)), range(index + 1, len(sequence))))
-            heads[word] = ancestor[word] = next(other for other in nearest if top(other) != word)
+            heads[word] = ancestor[word] = next(other for other in nearest if _top(other, ancestor) != word)
     return heads[1:]

@@ -31,10 +31,15 @@ class States:
 
     def take(self, rows: IntArray) -> "States":
         """A copy of some rows."""
-        taken = States.__new__(States)
-        for name in States.__slots__:
+        taken = type(self).__new__(type(self))
+        for name in self._columns():
             setattr(taken, name, getattr(self, name)[rows])
         return taken
+
+    @classmethod
+    def _columns(cls) -> tuple[str, ...]:
+        """The names of the arrays, which have a row for each sentence."""
+        return States.__slots__
 
     @classmethod
     def joined(cls, parts: Sequence["States"]) -> "States":
@@ -104,10 +109,14 @@ class States:
         if not is_legal.all():
             wrong = int(np.argmin(is_legal))
             raise ValueError(f"{Action(int(actions[wrong])).title} is not legal in row {rows[wrong]}")
-        self._shift(rows[actions == Action.SHIFT])
-        self._swap(rows[actions == Action.SWAP])
+        # indexing no rows costs as much as indexing a few, and a single sentence takes only one kind of action
+        if len(shifted := rows[actions == Action.SHIFT]):
+            self._shift(shifted)
+        if len(swapped := rows[actions == Action.SWAP]):
+            self._swap(swapped)
         arcs = arcs_of(actions, focus)
-        self._attach(rows[arcs.positions], arcs, None if labels is None else labels[arcs.positions])
+        if len(arcs.positions):
+            self._attach(rows[arcs.positions], arcs, None if labels is None else labels[arcs.positions])
 
     def _shift(self, rows: IntArray) -> None:
         self.buffer_size[rows] -= 1
@@ -127,6 +136,38 @@ class States:
         self.labels[rows, arcs.dependents] = NO_NODE if labels is None else labels
         self.stack[rows, self.stack_size[rows] - 2] = arcs.heads
         self.stack_size[rows] -= 1
+
+
+class PartialStates(States):
+    """The states of a part of each sentence: below its stack and behind its buffer there may be more words.
+
+    A row is complete as soon as its next decision would need one of those: s2, or a buffer longer than `shortest`.
+    """
+
+    __slots__ = ("has_more_below", "may_swap", "shortest")
+
+    def __init__(self, n_words: Sequence[int] | IntArray) -> None:
+        super().__init__(n_words)
+        self.has_more_below: BoolArray = np.zeros(len(self), dtype=np.bool_)  # [B]
+        self.may_swap: BoolArray = np.ones(len(self), dtype=np.bool_)  # [B]
+        self.shortest: IntArray = np.full(len(self), -1, dtype=np.int64)  # [B] -1: no more words behind the buffer
+
+    @classmethod
+    def _columns(cls) -> tuple[str, ...]:
+        return States.__slots__ + PartialStates.__slots__
+
+    @property
+    def is_final(self) -> BoolArray:
+        """Which rows are complete."""
+        ends_below = self.has_more_below & (self.stack_size <= 2)
+        is_final: BoolArray = super().is_final | ends_below | (self.buffer_size <= self.shortest)
+        return is_final
+
+    def legal_in(self, rows: IntArray, focus: IntArray) -> BoolArray:
+        """Which actions are legal in some rows, given their s2, s1 and b1: [D, 4]."""
+        legal = super().legal_in(rows, focus)
+        legal[:, Action.SWAP] &= self.may_swap[rows]
+        return legal
 
 
 class Arcs(NamedTuple):

@@ -4,13 +4,14 @@ A sentence is a `conllu.Sentence` with its verbatim lines, and a word is a view 
 """
 
 import io
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 from graph2graph.errors import DataError
 from graph2graph.treebank import conllu, drawing
+from graph2graph.treebank.json_sentences import from_json
 from graph2graph.treebank.misc import ArcProbability, Span, pairs
 from graph2graph.treebank.sentence import DEPREL, FEATS, FORM, LEMMA, MISC, UPOS, XPOS, Sentence
 
@@ -19,12 +20,25 @@ if TYPE_CHECKING:
     from spacy.vocab import Vocab
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Word:
     """A word of a sentence, its columns, and the words it is connected to; a column that is `_` is None."""
 
+    __slots__ = ("id", "sentence")
     sentence: "ParsedSentence"
     id: int  # counted from 1
+
+    def __init__(self, sentence: "ParsedSentence", id: int) -> None:
+        object.__setattr__(self, "sentence", sentence)
+        object.__setattr__(self, "id", id)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(
+            f"{name}: a word cannot be changed; sentence.with_tree(heads, deprels) and "
+            "sentence.with_columns({LEMMA: lemmas}) give a changed sentence"
+        )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Word, (self.sentence, self.id)
 
     def __repr__(self) -> str:
         return f"Word({self.id}, {self.form!r})"
@@ -50,6 +64,8 @@ class Word:
     def form(self) -> str:
         """The word as it is written."""
         return self._row[FORM]
+
+    text = form
 
     @property
     def lemma(self) -> str | None:
@@ -153,13 +169,29 @@ class ParsedSentence(Sentence):
         sentence.check_acyclic()
         return cls(**{field.name: getattr(sentence, field.name) for field in fields(Sentence)})
 
-    def __repr__(self) -> str:
-        return f"ParsedSentence({self.text!r})"
+    def __iter__(self) -> Iterator[Word]:
+        return iter(self.words)
+
+    @overload
+    def __getitem__(self, index: int) -> Word: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[Word]: ...
+
+    def __getitem__(self, index: int | slice) -> Word | list[Word]:
+        """A word, or some, counted from 0 as in any sequence; the ids of words count from 1."""
+        return self.words[index]
 
     @property
     def words(self) -> list[Word]:
         """The words, in order."""
         return [Word(self, number) for number in range(1, len(self) + 1)]
+
+    @property
+    def end_char(self) -> int | None:
+        """The offset after the last character of the last word, if it is known."""
+        last = self.spans[-1] if self.spans else None
+        return last.end if last else None
 
     @property
     def root(self) -> Word:
@@ -192,15 +224,40 @@ class Document:
     sentences: list[ParsedSentence]
 
     @classmethod
-    def of(cls, text: str, sentences: Iterable[Sentence]) -> "Document":
-        """The document of a text and its sentences."""
-        return cls(text, [ParsedSentence.of(sentence) for sentence in sentences])
+    def of(cls, text: str | None, sentences: Iterable[Sentence]) -> "Document":
+        """The document of a text and its sentences; without a text, it is the sentences' texts joined by spaces."""
+        found = [ParsedSentence.of(sentence) for sentence in sentences]
+        return cls(" ".join(sentence.text for sentence in found) if text is None else text, found)
 
     @classmethod
     def from_conllu(cls, written: str) -> "Document":
-        """The document in a CoNLL-U string; its text is the sentences' texts joined by spaces."""
-        sentences = list(conllu.read(io.StringIO(written)))
-        return cls.of(" ".join(sentence.text for sentence in sentences), sentences)
+        """The document in a CoNLL-U string, comments included; its text is the sentences' texts joined by spaces."""
+        return cls.of(None, conllu.read(io.StringIO(written)))
+
+    @classmethod
+    def from_json(cls, values: str | list[dict[str, Any]], *, text: str | None = None) -> "Document":
+        """The document that `to_json` gave, as a list or as a JSON string, or the lines of `g2g parse -f json`.
+
+        JSON has neither multiword tokens nor comments but sent_id and text. `text` is the text that the offsets are in.
+        """
+        return cls.of(text, from_json(values))
+
+    def __len__(self) -> int:
+        """The number of sentences."""
+        return len(self.sentences)
+
+    def __iter__(self) -> Iterator[ParsedSentence]:
+        return iter(self.sentences)
+
+    @overload
+    def __getitem__(self, index: int) -> ParsedSentence: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[ParsedSentence]: ...
+
+    def __getitem__(self, index: int | slice) -> ParsedSentence | list[ParsedSentence]:
+        """A sentence, or some, counted from 0."""
+        return self.sentences[index]
 
     def __repr__(self) -> str:
         shown = self.text if len(self.text) <= 60 else self.text[:57] + "..."

@@ -4,7 +4,7 @@ A new value changes only the line of its word; all other lines stay the same byt
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,6 +15,9 @@ from graph2graph.treebank.misc import ArcProbability, Span
 ID, FORM, LEMMA, UPOS, XPOS, FEATS, HEAD, DEPREL, DEPS, MISC = range(10)
 COLUMN_NAMES = ("ID", "FORM", "LEMMA", "UPOS", "XPOS", "FEATS", "HEAD", "DEPREL", "DEPS", "MISC")
 BYTE_ORDER_MARK = "\ufeff"  # may precede the first line of a file
+_UNFIT = re.compile(
+    "[\t\n\r\ud800-\udfff]"
+)  # what ends a cell or a line, and half surrogate pairs, which UTF-8 has not
 RANGE = re.compile(r"([1-9][0-9]{0,8})-([1-9][0-9]{0,8})")  # the ID of a multiword token
 
 _BLANK = frozenset(("", b"", BYTE_ORDER_MARK, BYTE_ORDER_MARK.encode()))
@@ -25,7 +28,7 @@ def is_blank(line: bytes | str) -> bool:
     return (line.strip(b"\r\n") if isinstance(line, bytes) else line.strip("\r\n")) in _BLANK
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Sentence:
     """A sentence: its lines verbatim, and the columns of its words (multiword tokens and empty nodes are only in the lines).
 
@@ -44,9 +47,15 @@ class Sentence:
         """The number of words."""
         return len(self.rows)
 
+    def __repr__(self) -> str:
+        text = self.text if len(self.text) <= 60 else self.text[:57] + "..."
+        return f"{type(self).__name__}({text!r}, {len(self)} word{'s' * (len(self) != 1)})"
+
     @classmethod
     def from_words(cls, forms: Sequence[str], *, sent_id: str | None = None, text: str | None = None) -> "Sentence":
         """A sentence of words without tags or tree."""
+        if problem := cell_problem(forms):
+            raise DataError(f"words: {problem}")
         comments = [f"# {key} = {value}\n" for key, value in (("sent_id", sent_id), ("text", text)) if value]
         rows = [[str(i), form, *["_"] * 8] for i, form in enumerate(forms, 1)]
         lines = [*comments, *("\t".join(row) + "\n" for row in rows), "\n"]
@@ -194,6 +203,9 @@ class Sentence:
     def _with_cells(self, columns: Mapping[int, Sequence[str]]) -> "Sentence":
         lines, rows = self.lines.copy(), [row.copy() for row in self.rows]
         for column, cells in columns.items():
+            new = [cell for row, cell in zip(rows, cells, strict=True) if row[column] != cell]
+            if problem := cell_problem(new):
+                raise DataError(f"sentence {self.sent_id or self.text!r}: {COLUMN_NAMES[column]}: {problem}")
             for row, cell in zip(rows, cells, strict=True):
                 row[column] = cell
         for row, index in zip(rows, self.row_lines, strict=True):
@@ -201,6 +213,14 @@ class Sentence:
             mark = BYTE_ORDER_MARK if line.startswith(BYTE_ORDER_MARK) else ""
             lines[index] = mark + "\t".join(row) + line[len(line.rstrip("\r\n")) :]
         return replace(self, lines=lines, rows=rows)
+
+
+def cell_problem(cells: Iterable[str]) -> str | None:
+    """What keeps these from being the cells of a column in CoNLL-U; None if nothing does."""
+    for cell in cells:
+        if not cell or _UNFIT.search(cell):
+            return f"{cell!a} is empty, or has a tab, a line break or half a surrogate pair"
+    return None
 
 
 def cycles(heads: Sequence[int | None]) -> Iterator[int]:
