@@ -75,6 +75,7 @@ def test_the_bar_counts_every_sentence_and_ends_full_with_the_totals(
     else:
         path.write_bytes(TOY.read_bytes())
     terminal, bars = Terminal(), list[Progress]()
+    monkeypatch.setattr(progress, "is_quiet", lambda: False)
     monkeypatch.setattr(sys, "stderr", terminal)
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setattr(

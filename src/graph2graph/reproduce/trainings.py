@@ -11,7 +11,7 @@ from typing import Any
 
 from graph2graph.files import read_json
 from graph2graph.reproduce.paths import Paths
-from graph2graph.reproduce.rows import Settings
+from graph2graph.reproduce.rows import Settings, with_named_precision
 from graph2graph.training.request import Request
 from graph2graph.variants import flat, resolve
 
@@ -23,6 +23,7 @@ def training(
 
     `settings` are nested, over the variant's; `options` are further fields of the request.
     """
+    settings = with_named_precision(settings)
     config = resolve(settings, {}, variant=variant)
     request = Request((train,), dev, output, config, resume=True, **options)
     return replace(request, command=_command(request, variant, settings, paths))

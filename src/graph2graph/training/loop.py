@@ -43,6 +43,7 @@ class Progress:
     epochs_since_best: int = 0
     scored_step: int = -1  # the step of the last scoring
     pieces: int = 0  # encoded so far
+    updates: dict[str, int] = field(default_factory=dict)  # made so far in each precision
     # sums of the losses so far
     loss_kinds: Annotated[list[float], Len(N_KINDS, N_KINDS)] = field(default_factory=lambda: [0.0] * N_KINDS)
 
@@ -53,8 +54,9 @@ class Progress:
             {one.name: values[one.name] for one in fields(cls) if one.name in values}
         )
 
-    def add(self, update: Update) -> None:
-        """Count an update."""
+    def add(self, update: Update, precision: str) -> None:
+        """Count an update that was made in this precision."""
+        self.updates = self.updates | {precision: self.updates.get(precision, 0) + 1}
         self.step, self.batch, self.pieces = self.step + 1, self.batch + 1, self.pieces + update.pieces
         self.loss_kinds = [before + float(now) for before, now in zip(self.loss_kinds, update.by_kind, strict=True)]
 
@@ -182,7 +184,7 @@ class Trainer:
             rate = set_rate(self.optimiser, progress.step, self.plan.n_steps, self.config.warmup)
             numbers = batches[progress.batch]
             update = self.learner.update(numbers, self.optimiser, epoch=progress.epoch, step=progress.step)
-            progress.add(update)
+            progress.add(update, self.config.precision)
             if self.processes.is_first:
                 self.report.stepped(progress.step, update.loss)
                 if progress.step % LOG_EVERY == 0:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import ConfigDict
 
@@ -62,6 +62,7 @@ class RunRecord(FrozenModel):
 
     asked: Asked
     command: str = ""
+    precision: Literal["fp32", "bf16"] | None = None  # when it began; releases before November 2026 did not record it
     finished: bool = False
 
 
@@ -82,10 +83,9 @@ def read_record(directory: Path) -> RunRecord | None:
     return record
 
 
-def write_record(directory: Path, asked: Asked, command: str, result: dict[str, Any] | None = None) -> None:
+def write_record(directory: Path, record: RunRecord, result: dict[str, Any] | None = None) -> None:
     """Write the record of a run that begins, or that is finished with a result."""
-    content = {"asked": asked.model_dump(), "command": command, "finished": result is not None}
-    write_json(directory / FILE, content | (result or {}))
+    write_json(directory / FILE, record.model_dump() | {"finished": result is not None} | (result or {}))
 
 
 def last_part(name: str | None) -> str | None:

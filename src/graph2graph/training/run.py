@@ -23,8 +23,9 @@ from graph2graph.training.examples import Example, training_examples
 from graph2graph.training.lock import locked
 from graph2graph.training.loop import Trainer
 from graph2graph.training.options import TrainOptions
+from graph2graph.training.precision import TrainingPrecision, named_precision, working_precision
 from graph2graph.training.processes import Processes
-from graph2graph.training.record import Asked, write_record
+from graph2graph.training.record import Asked, RunRecord, read_record, write_record
 from graph2graph.training.report import RunReport
 from graph2graph.training.request import Request
 from graph2graph.treebank import conllu
@@ -95,15 +96,26 @@ def run(request: Request, processes: Processes, report: RunReport) -> None:
     request = request.sized(sum(map(len, sentences)))
     asked = request.asked(processes.count)
     if _left_to_do(request, asked, report) is not None:
+        request, began_in = _with_precision(request, processes, report)
         parser = _prepare(request, sentences, dev, report.note)
         examples = training_examples(parser, sentences)
         with _only_run_in(request.output, processes):
             left = _left_to_do(request, asked, report)  # again, since another process may have just ended
             processes.wait()  # until all have seen whether there is a run already
             if left is not None:
-                _train(left, asked, parser, Data(sentences, examples, dev), processes, report)
+                record = RunRecord(asked=asked, command=left.command, precision=began_in)
+                _train(left, record, parser, Data(sentences, examples, dev), processes, report)
     if processes.is_first:
         shutil.rmtree(request.output / DIRECTORY, ignore_errors=True)
+
+
+def _with_precision(request: Request, processes: Processes, report: RunReport) -> tuple[Request, TrainingPrecision]:
+    """The request with the precision to train in, and the one in which the run began, if it has begun."""
+    record, train, device = read_record(request.output), request.config.train, processes.device.type
+    began_in = (record and record.precision) or named_precision(train.precision, device)
+    precision, began_in = processes.agreed((working_precision(began_in, device, report.note), began_in))
+    config = request.config.model_copy(update={"train": train.model_copy(update={"precision": precision})})
+    return replace(request, config=config), began_in
 
 
 def _left_to_do(request: Request, asked: Asked, report: RunReport) -> Request | None:
@@ -129,10 +141,12 @@ def _only_run_in(output: Path, processes: Processes) -> Iterator[None]:
         yield
 
 
-def _train(request: Request, asked: Asked, parser: Parser, data: Data, processes: Processes, report: RunReport) -> None:
+def _train(
+    request: Request, record: RunRecord, parser: Parser, data: Data, processes: Processes, report: RunReport
+) -> None:
     """Train, and write the model's card and the result."""
     if processes.is_first:
-        write_record(request.output, asked, request.command)  # first: from now on the run can be resumed
+        write_record(request.output, record)  # first: from now on the run can be resumed
         parser.save_settings(request.output)
     outcome = Trainer(request, parser, data.examples, data.dev, processes, report).run()
     if outcome is not None:
@@ -147,8 +161,9 @@ def _train(request: Request, asked: Asked, parser: Parser, data: Data, processes
             "epochs": round(outcome.epochs, 2),
             "pieces": outcome.progress.pieces,
             "loss_shares": outcome.progress.loss_shares(),
+            "updates": outcome.progress.updates,
         }
-        write_record(request.output, asked, request.command, result)
+        write_record(request.output, record, result)
         report.finished(request.output, request.dev, outcome)
 
 

@@ -14,7 +14,7 @@ from graph2graph.errors import DataError
 from graph2graph.reproduce.plans import Plans
 from graph2graph.reproduce.rows import ProfileName, table_names
 from graph2graph.training.options import TrainOptions
-from graph2graph.training.record import Asked, read_record, write_record
+from graph2graph.training.record import Asked, RunRecord, read_record, write_record
 from graph2graph.training.request import Request
 from graph2graph.training.sizes import SHAPE, is_sized
 from graph2graph.variants import VARIANTS
@@ -36,7 +36,7 @@ GIVEN = TrainOptions(
 def begun(output: Path, options: TrainOptions = GIVEN) -> Request:
     """A run with these options that has just begun."""
     request = options.request(output, resume=False, command="g2g train …")
-    write_record(output, request.asked(request.processes), request.command)
+    write_record(output, RunRecord(asked=request.asked(request.processes), command=request.command))
     return request
 
 
