@@ -189,7 +189,9 @@ def greedy(
     rules = Rules(GivenArcs(given) if given else None, one_subject)
     # a label is needed before the next encoding, or at once if something depends on it or sees it
     needs_labels = given or one_subject is not None or work.observer is not None or decisions is not None
-    later = reencoder if isinstance(reencoder, SentenceReencoder) and reencoder.is_lasting and not needs_labels else None
+    later = (
+        reencoder if isinstance(reencoder, SentenceReencoder) and reencoder.is_lasting and not needs_labels else None
+    )
     active = (~states.is_final).nonzero()[0]
     while len(active):
         decided = step(states, active, reencoder, rules, work, later)
