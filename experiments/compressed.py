@@ -10,9 +10,8 @@ experiments/results/compressed.json has is kept.
 
 import argparse
 import math
-import sys
 import tempfile
-import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,7 @@ from safetensors.torch import save
 from torch import Tensor
 
 from graph2graph import markdown, scoring
-from graph2graph.decoding.options import EXACT, TagSource
+from graph2graph.decoding.options import EXACT, ParseOptions, TagSource
 from graph2graph.files import read_json, write_bytes, write_json
 from graph2graph.parser import catalogue
 from graph2graph.parser.compression import SCALE, compressed, expanded, rounded
@@ -49,28 +48,29 @@ def stored(weights: dict[str, Tensor], way: str) -> dict[str, Tensor]:
     return found
 
 
-def measure(model: Path, gold: list[Sentence], way: str) -> dict[str, Any]:
-    """The figures of a way, of the model as it is stored and loaded."""
+def measure(model: Path, gold: list[Sentence], way: str, known: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """The figures of a way, of the model as it is stored and loaded; all so far, after each that is not known yet."""
     parser = Parser.load(model, precision="fp32")
     weights = parser.model.state_dict()
     tensors = stored(weights, way)
-    begin = time.perf_counter()
-    new = expanded(tensors, way)
-    result: dict[str, Any] = {"expanding_ms": round(1000 * (time.perf_counter() - begin))}
-    content = save(tensors)
-    result["megabytes"] = round(len(content) / 1e6, 1)
+    new, content = expanded(tensors, way), save(tensors)
     error = sum(float(((new[name] - weight) ** 2).sum()) for name, weight in weights.items())
     size = sum(float((weight**2).sum()) for weight in weights.values())
-    result["relative_error"] = math.sqrt(error / size)
+    result = {"megabytes": round(len(content) / 1e6, 1), "relative_error": round(math.sqrt(error / size), 5)} | known
+    yield result
     with tempfile.TemporaryDirectory() as directory:
         parser.save_settings(directory)
         write_bytes(Path(directory) / "model.safetensors", content)
         parser = Parser.load(directory, precision="fp32")
-    for tags in (TagSource.NONE, TagSource.KEEP):
-        result[tags.value] = round(scoring.score(gold, list(parser.parse(gold, tags=tags))).las, 3)
     some = gold[::EXACT_EVERY]
-    result["exact"] = round(scoring.score(some, list(parser.parse(some, reencode=EXACT))).las, 3)
-    return result
+    for key, sentences, options in (
+        ("none", gold, ParseOptions(tags=TagSource.NONE)),
+        ("keep", gold, ParseOptions(tags=TagSource.KEEP)),
+        ("exact", some, ParseOptions(tags=TagSource.KEEP, reencode=EXACT)),
+    ):
+        if key not in result:
+            result[key] = round(scoring.score(sentences, list(parser.parse(sentences, options))).las, 3)
+            yield result
 
 
 def main() -> None:
@@ -85,15 +85,11 @@ def main() -> None:
     gold = list(conllu.read(given.file))
     results: dict[str, Any] = read_json(RESULTS) if RESULTS.exists() else {}
     for way in given.ways:
-        if way not in results:
-            results[way] = measure(catalogue.find(given.model), gold, way)
+        for found in measure(catalogue.find(given.model), gold, way, results.get(way, {})):
+            results[way] = found
             write_json(RESULTS, results, indent=1)
-            print(way, results[way], file=sys.stderr, flush=True)
     keys = "megabytes", "relative_error", "none", "keep", "exact"
-    rows = [
-        [way, *(f"{row[key]:.2g}" if key == "relative_error" else row[key] for key in keys)]
-        for way, row in results.items()
-    ]
+    rows = [[way, *(row.get(key, "") for key in keys)] for way, row in results.items()]
     print(markdown.table(COLUMNS, rows), end="")
 
 

@@ -20,9 +20,10 @@ from graph2graph.parser.parser import Parser
 from graph2graph.reproduce.jobs import Job, results_of
 from graph2graph.reproduce.paths import Paths
 from graph2graph.reproduce.rows import Settings, merged
-from graph2graph.reproduce.trainings import flat, train, training
+from graph2graph.reproduce.trainings import train, training
 from graph2graph.training.request import Request
 from graph2graph.treebank import conllu
+from graph2graph.variants import flat
 
 PATHS = Paths.find(start=Path(__file__).parent)
 TREEBANK = PATHS.treebanks / "en_ewt"

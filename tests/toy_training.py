@@ -91,6 +91,6 @@ def toy_trainer(
     """A run on the toy treebank, not yet begun."""
     output.mkdir(exist_ok=True)
     parser.save_settings(output)
-    request = Request(train=TOY, dev=TOY, output=output, config=parser.config, time_limit=time_limit)
+    request = Request(train=(TOY,), dev=TOY, output=output, config=parser.config, time_limit=time_limit)
     dev = list(conllu.read(TOY))
     return Trainer(request, parser, toy_examples(parser), dev, Processes(), report or Recorder())

@@ -99,8 +99,8 @@ class TrainConfig(FrozenModel):
     epochs: int = Field(10, ge=1)  # ignored if there is a time limit
     patience: int = Field(3, ge=0)  # epochs without a better score before a run stops early; 0: never
     seed: int = 1
-    # Of the encoder's computations; weights, classifiers, losses and moments are always fp32
-    precision: Literal["fp32", "bf16"] = "fp32"
+    # Of the encoder; weights, classifiers, losses and moments are always fp32. auto: bf16 where the CPU gains by it
+    precision: Literal["auto", "fp32", "bf16"] = "auto"
 
     # Batches, and what is sampled from each sentence
     batch_pieces: int = Field(1500, ge=1)  # pieces encoded in a step

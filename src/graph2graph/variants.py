@@ -75,13 +75,31 @@ def resolve(settings: Mapping[str, Any], changes: Mapping[str, Any], *, variant:
         variant = DEFAULT_VARIANT
     if variant is not None and variant not in VARIANTS:
         raise DataError(f"no model {variant!r}; expected one of {', '.join(VARIANTS)}")
-    resolved = deepcopy(dict(settings) if variant is None else VARIANTS[variant].complete(settings))
+    resolved = dict(settings) if variant is None else VARIANTS[variant].complete(settings)
+    return changed(resolved, changes)
+
+
+def changed(settings: Mapping[str, Any], changes: Mapping[str, Any]) -> Config:
+    """All settings, with changes by dotted name."""
+    values = deepcopy(dict(settings))
     for name, value in changes.items():
         *path, key = name.split(".")
-        group = resolved
+        group = values
         for part in path:
             group = group.setdefault(part, {})
             if not isinstance(group, dict):
                 raise DataError(f"{name}: {part} is not a group of settings")
         group[key] = value
-    return Config.parse(resolved, "settings")
+    return Config.parse(values, "settings")
+
+
+def flat(settings: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Settings by their dotted names.
+
+    >>> flat({"train": {"states": 8}, "data": {"tags": "xpos"}})
+    {'train.states': 8, 'data.tags': 'xpos'}
+    """
+    found: dict[str, Any] = {}
+    for key, value in settings.items():
+        found |= flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {f"{prefix}{key}": value}
+    return found

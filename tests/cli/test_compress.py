@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 
-from graph2graph.parser import compression
+from graph2graph.parser import checksums, compression
 from graph2graph.parser.parser import Parser
 
 Run = Callable[..., Any]
@@ -26,7 +26,8 @@ def test_a_small_model(g2g: Run, toy_model: Path, tmp_path: Path) -> None:
     small = tmp_path / "models" / "small"
     done = g2g("compress", toy_model, "-o", small)
     assert (done.code, done.out, done.err) == (0, "", "")
-    assert {path.name for path in small.iterdir()} == {path.name for path in toy_model.iterdir()}
+    assert {path.name for path in small.iterdir()} == {path.name for path in toy_model.iterdir()} | {"SHA256SUMS"}
+    checksums.verify(small)
     assert (small / "text.udpipe").read_bytes() == (toy_model / "text.udpipe").read_bytes()
     found, before = (json.loads(g2g("info", model, "--json").out) for model in (small, toy_model))
     assert (found["stored"], before["stored"]) == ("int8", "fp32")

@@ -1,14 +1,20 @@
 """`g2g train`: its arguments, and one clear line for each mistake. Whole runs are in tests/training/test_run.py."""
 
+import io
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 
-from graph2graph.cli.train import seconds
+from graph2graph import scoring
+from graph2graph.cli.train import _BarReport, seconds
 from graph2graph.errors import DataError
+from graph2graph.training.loop import Outcome, Progress
+from graph2graph.training.plan import Plan
 from toy_training import TINY_FLAGS, TOY
 
 ONE_EPOCH = [TOY, TOY, *TINY_FLAGS, "--set=train.epochs=1"]
@@ -81,3 +87,21 @@ def test_a_missing_treebank(tmp_path: Path, g2g: Callable[..., Any]) -> None:
     done = g2g("train", tmp_path / "none.conllu", TOY, "-o", tmp_path / "out")
     assert done.code == 1
     assert "No such file" in done.err
+
+
+def test_the_bar_follows_the_plan_and_ends_full() -> None:
+    """It stood at the steps of the first plan when a run had fewer or more, or ended early."""
+    console = Console(file=io.StringIO(), force_terminal=True)
+    report = _BarReport(lambda _: None, console, has_bar=True)
+    plan = Plan(
+        n_steps=100, eval_sentences=0, eval_epochs=1, seconds_a_piece=1e-3, train_seconds=60.0, score_seconds=3.0
+    )
+    [task] = report.progress.tasks
+    report.planned(plan, 10)
+    assert (task.total, task.completed) == (100, 10)
+    report.replanned(replace(plan, n_steps=80))
+    report.stepped(50, 1.0)
+    assert (task.total, task.completed) == (80, 50)
+    outcome = Outcome(scoring.score([], []), Progress(step=50), epochs=5.0, seconds=60.0)
+    report.finished(Path("model"), Path("dev.conllu"), outcome)
+    assert (task.total, task.completed, task.finished) == (50, 50, True)

@@ -23,7 +23,6 @@ pytestmark = [pytest.mark.usefixtures("one_thread"), pytest.mark.filterwarnings(
 KINDS: dict[str, Callable[[int], list[str]]] = {
     "running text": lambda n: [TOY_FORMS[i % len(TOY_FORMS)] for i in range(n)],
     "one word": lambda n: ["dog"] * n,
-    "all different": lambda n: [f"w{i}" for i in range(n)],
 }
 WAYS: dict[str, tuple[str, dict[str, Any]]] = {
     "default": ("sent-g2g", {"reencode": 0.6}),
@@ -65,7 +64,7 @@ def half_given(sentence: Sentence) -> Sentence:
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_work_is_linear_in_the_length(way: str, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Encodings, pieces, operations: three times the words take three times as much. And no array of a step is any longer."""
+    """Encodings, pieces, operations: twice the words take twice as much. And no array of a step is any longer."""
     model, options = WAYS[way]
     parser, widths = calm(model, max_positions=24), set[int]()
     for name in ("encode_sentences", "encode_states"):
@@ -77,7 +76,7 @@ def test_the_work_is_linear_in_the_length(way: str, kind: str, monkeypatch: pyte
 
         monkeypatch.setattr(ParserModel, name, seen)
     counts = []
-    for n_words in (40, 120, 360):
+    for n_words in (40, 80, 160):
         sentence = Sentence.from_words(KINDS[kind](n_words))
         given = half_given(sentence) if options.get("keep_arcs") else sentence
         work, found = Work(), list[Sentence]()
@@ -85,11 +84,12 @@ def test_the_work_is_linear_in_the_length(way: str, kind: str, monkeypatch: pyte
         check_tree(found[0])
         counts.append((work.n_encoded, work.n_pieces, calls))
     small, middle, large = np.array(counts)
-    assert ((large - middle) <= 3.6 * (middle - small)).all(), counts
+    assert ((large - middle) <= 2.6 * (middle - small)).all(), counts
     assert max(widths) <= 24
 
 
-@pytest.mark.parametrize("name", ["sent", "sent-g2g", "state", "state-g2g-c"])
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["sent", "state"])
 def test_the_number_of_swaps_is_limited(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A model that wants to swap whenever it can takes n² actions for n words."""
     parser, actions = calm(name, max_positions=24), list[int]()
@@ -103,13 +103,13 @@ def test_the_number_of_swaps_is_limited(name: str, monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr(long_sentences, "greedy", counted)
     n_actions = []
-    for n_words in (50, 100, 200):
+    for n_words in (40, 80, 160):
         actions.clear()
         [found] = parser.parse([Sentence.from_words(["dog"] * n_words)])
         check_tree(found)
         n_actions.append(len(actions))
     small, middle, large = n_actions
-    assert large - middle < 2.6 * (middle - small) < 40 * 50
+    assert large - middle < 2.6 * (middle - small) < 40 * 40
 
 
 @pytest.mark.parametrize("name", ["sent-g2g", "state"])
@@ -123,7 +123,7 @@ def test_given_arcs_of_a_long_sentence_win(name: str) -> None:
     heads[17] = 0
     labels = [label if rng.random() < 0.3 else "_" for label in ["obj"] * 60]
     labels[17] = "root"
-    given = Sentence.from_words(TOY_FORMS[:60]).with_tree(heads, labels)
+    given = Sentence.from_words(KINDS["running text"](60)).with_tree(heads, labels)
     [found] = parser.parse([given], keep_arcs=True, probabilities=True)
     check_tree(found)
     assert all(old in (None, new) for old, new in zip(heads, found.heads, strict=True))
@@ -152,7 +152,7 @@ def test_a_part_sees_the_arcs_of_the_parts_before(parser_of: Callable[..., Parse
 
     parser.model.encode_sentences = seen  # type: ignore[method-assign]
     try:
-        list(parser.parse([Sentence.from_words(TOY_FORMS[:60])], reencode=0.0))
+        list(parser.parse([Sentence.from_words(KINDS["running text"](60))], reencode=0.0))
     finally:
         del parser.model.encode_sentences
     assert n_known[0] == 0 < max(n_known)

@@ -12,7 +12,6 @@ from torch import Tensor
 from graph2graph.config import Config, DecodeConfig, ModelConfig
 from graph2graph.decoding.greedy import greedy
 from graph2graph.errors import DataError
-from graph2graph.models.features import Features
 from graph2graph.models.parser_model import Encodings, ParserModel
 from graph2graph.parser.parser import Parser
 from graph2graph.training.examples import Example, training_examples
@@ -129,28 +128,6 @@ def test_a_state_model_leaves_out_only_vectors_that_are_not_read(name: str, ahea
         expected = gradients()
     for some, every in zip(found, expected, strict=True):
         torch.testing.assert_close(some, every, rtol=1e-4, atol=1e-3 if ahead else 1e-4)
-
-
-def test_only_the_windows_with_the_new_arc_are_encoded_again() -> None:
-    """And that makes no difference to the scores."""
-    parser = wild("sent-g2g", max_positions=8)
-    examples = training_examples(parser, TOY)
-    assert sum(one.features.is_long for one in examples) >= 3
-    quick, slow = Recorder(parser, examples), Recorder(parser, examples)
-    encode, lengths = parser.model.encoder.encode, []
-
-    def spy(vectors: Tensor, *args: Any, **given: Any) -> Tensor:
-        lengths.append(len(vectors))
-        return encode(vectors, *args, **given)
-
-    with mock.patch.object(parser.model.encoder, "encode", spy):
-        quick.decode()
-        n_quick, lengths = sum(lengths), []
-        with mock.patch.object(Features, "around", lambda self, nodes: self):
-            slow.decode()
-    assert n_quick < sum(lengths)
-    for some, others in zip(quick.actions, slow.actions, strict=True):
-        close(torch.stack(some), torch.stack(others))
 
 
 def test_parts_that_do_not_fit_the_sentence_models_are_refused() -> None:

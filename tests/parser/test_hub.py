@@ -87,8 +87,8 @@ class Answer(BaseHTTPRequestHandler):
             self._answer({"url": f"{self.server.url}/owner/toy"})
         elif path == "/api/models/owner/toy/preupload/main":
             files = [
-                {"path": file["path"], "uploadMode": "lfs" if file["path"] in LARGE else "regular"}
-                for file in json.loads(body)["files"]
+                {"path": one["path"], "uploadMode": "lfs" if one["path"] in LARGE else "regular", "shouldIgnore": False}
+                for one in json.loads(body)["files"]
             ]
             self._answer({"files": files})
         elif path == "/owner/toy.git/info/lfs/objects/batch":
@@ -174,7 +174,12 @@ def hub(toy_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ite
     monkeypatch.setenv("HF_HUB_DISABLE_IMPLICIT_TOKEN", "1")
     monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
     template = server.url + "/{repo_id}/resolve/{revision}/{filename}"
-    seen = {"ENDPOINT": server.url, "HUGGINGFACE_CO_URL_TEMPLATE": template, "HF_HUB_DISABLE_IMPLICIT_TOKEN": True}
+    seen = {
+        "HF_HUB_DISABLE_XET": True,
+        "ENDPOINT": server.url,
+        "HUGGINGFACE_CO_URL_TEMPLATE": template,
+        "HF_HUB_DISABLE_IMPLICIT_TOKEN": True,
+    }
     for name, value in seen.items():
         monkeypatch.setattr(f"huggingface_hub.constants.{name}", value)  # it looks at the environment only once
     monkeypatch.setattr("huggingface_hub.file_download.time.sleep", lambda _: None)  # between attempts
@@ -228,6 +233,7 @@ def published(toy_model: Path, tmp_path: Path) -> Path:
     return model
 
 
+@pytest.mark.filterwarnings("ignore:Use 'content:DeprecationWarning")  # of httpx, about huggingface-hub
 def test_a_model_is_uploaded_with_its_checksums(
     g2g: Run, hub: Hub, published: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

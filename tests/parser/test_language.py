@@ -21,7 +21,8 @@ ENGLISH = (
     "The dog that I saw in the park was so loud that all of the people there went away, and it did not stop at all."
 )
 GERMAN = (
-    "Der Hund, den ich gestern im Park sah, war so laut, dass alle Leute dort weggingen, und er hörte gar nicht auf."
+    "Der Hund, den ich gestern im Park sah, war so laut, dass alle Leute dort weggingen, und er hörte gar nicht auf. "
+    "Dann kam seine Besitzerin und nahm ihn mit nach Hause."
 )
 Run = Callable[..., Any]
 pytestmark = pytest.mark.usefixtures("one_thread")

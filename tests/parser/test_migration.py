@@ -37,10 +37,12 @@ def test_settings_that_were_cut_are_dropped() -> None:
     assert values == before
     expected = copy.deepcopy(before)
     del expected["train"]["explore"], expected["model"]["encoder"]["relation_std"]
+    expected["train"]["precision"] = "fp32"  # the only one there was
     assert config == Config.parse(expected, "test")
 
 
 def test_this_format_does_not_know_settings_that_were_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(migration, "OLD_DEFAULTS", {})
     monkeypatch.setitem(migration.CHANGES, 2, {"train.colour": None})
     assert migrated({"train": {"colour": "red", "seed": 1}}, "x") == {"train": {"seed": 1}}
     assert migrated({"format": 2, "train": {"colour": "red"}}, "x") == {"train": {"colour": "red"}}
@@ -49,6 +51,7 @@ def test_this_format_does_not_know_settings_that_were_cut(monkeypatch: pytest.Mo
 
 
 def test_a_renamed_setting_keeps_its_value(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(migration, "OLD_DEFAULTS", {})
     monkeypatch.setitem(migration.CHANGES, 2, {"train.speed": "train.learning_rate", "hue": "model.encoder.hue"})
     assert migrated({"train": {"speed": 0.1}, "hue": 3}, "x") == {
         "train": {"learning_rate": 0.1},
@@ -59,6 +62,7 @@ def test_a_renamed_setting_keeps_its_value(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_settings_can_be_cut_one_format_after_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(migration, "OLD_DEFAULTS", {})
     monkeypatch.setattr(migration, "FORMAT", 4)
     changes = {3: {"model.encoder.hue": None}, 4: {"data": None}}
     monkeypatch.setattr(migration, "CHANGES", migration.CHANGES | changes)

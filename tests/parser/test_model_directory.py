@@ -17,6 +17,7 @@ from conftest import wild
 from graph2graph.errors import DataError
 from graph2graph.parser.parser import Parser
 from graph2graph.treebank import conllu
+from graph2graph.treebank.sentence import Sentence
 from graph2graph.variants import VARIANTS
 
 DATA = Path(__file__).parents[1] / "data"
@@ -183,6 +184,10 @@ BROKEN: dict[str, tuple[Callable[[Path], None], str]] = {
         _json("tokenizer.json", lambda values: values["model"]["vocab"].update(dog=10**9)),
         "tokenizer.json: 1000000001 pieces, of which",
     ),
+    "a tokeniser at which its library panics": (  # found by fuzzing
+        _json("tokenizer.json", lambda values: values.update(normalizer={"type": "Precompiled"})),
+        "tokenizer.json: not a tokeniser: ",
+    ),
     "no number": (_weights(_first_value(math.nan)), "model.safetensors: root: a value of nan"),
     "infinite": (_weights(_first_value(-math.inf)), "model.safetensors: root: a value of -inf"),
     "beyond any training": (_weights(_first_value(1e30)), r"model.safetensors: root: a value of 1e\+30"),
@@ -268,6 +273,16 @@ def test_a_model_that_is_cut_off_anywhere_is_described_in_one_line(file: str, sa
         with pytest.raises(DataError, match=file) as caught:
             Parser.load(model)
         assert str(caught.value).isprintable()
+
+
+def test_a_word_that_the_tokeniser_cannot_split_is_an_error_of_the_model(saved: Path, tmp_path: Path) -> None:
+    model = tmp_path / "model"
+    shutil.copytree(saved, model)
+    change = _json("tokenizer.json", lambda values: values["model"].update(unk_token="[NONE]"))
+    change(model)
+    parser = Parser.load(model)
+    with pytest.raises(DataError, match=r"tokenizer\.json: not a tokeniser: .*Missing"):
+        list(parser.parse([Sentence.from_words(["漢"])]))
 
 
 def test_half_precision_is_loaded_as_single(saved: Path, tmp_path: Path) -> None:

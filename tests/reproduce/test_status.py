@@ -19,8 +19,8 @@ def test_a_changed_row_is_outdated(clone: Path, g2g: Callable[..., Result]) -> N
     plans = Plans.read(paths.experiments, "toy")
     run = plans.run("sent", 1)
     assert str(status(run, plans, paths)) == "missing"
-    write_json(paths.result("toy", "cpu", run.name), {"plan": run.plan, "seconds": 90, "threads": 2})
-    assert str(status(run, plans, paths)) == "done: in 3 core minutes"
+    write_json(paths.result("toy", "cpu", run.name), {"plan": run.plan, "seconds": 100, "threads": 2})
+    assert str(status(run, plans, paths)) == "done: in 2 min of 2 cores"
     change_rows(clone, 'title = "A"', 'title = "A"\nsettings.train.epochs = 3')
     [row] = json.loads(g2g("reproduce", "toy", "--rows", "sent", "--dry-run", "--json").out)
     assert row["state"] == "outdated"

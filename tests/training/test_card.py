@@ -21,7 +21,7 @@ OUTCOME = Outcome(scoring.score([], []), Progress(best_step=1234), epochs=2.5, s
 )
 def test_the_card_has_data_licence_scores_and_command(given: dict[str, object], encoder: str) -> None:
     parser, command = tiny_parser("state-g2g", seed=7), "g2g train toy.conllu toy.conllu -o model"
-    request = Request(TOY, TOY, Path("model"), parser.config, license="CC BY-SA 4.0", command=command, **given)
+    request = Request((TOY,), TOY, Path("model"), parser.config, license="CC BY-SA 4.0", command=command, **given)
     sentences = list(conllu.read(TOY))
     text = card(request, parser, sentences, OUTCOME)
     assert text.startswith('---\nlicense: "cc-by-sa-4.0"\nlibrary_name: "graph2graph"\n')
@@ -42,6 +42,6 @@ def test_a_parser_that_is_not_in_the_paper_has_no_title() -> None:
     parser = tiny_parser("state")
     model = parser.config.model.model_copy(update={"composition": False})
     parser.config = parser.config.model_copy(update={"model": model})
-    text = card(Request(TOY, TOY, Path("model"), parser.config), parser, [], OUTCOME)
+    text = card(Request((TOY,), TOY, Path("model"), parser.config), parser, [], OUTCOME)
     assert "license" not in text.partition("# ")[0]  # it was not stated
     assert without_front_matter(text).startswith("# a parser, trained")

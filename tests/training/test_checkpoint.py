@@ -74,9 +74,3 @@ def test_a_full_disk_is_one_clear_line_and_the_checkpoint_before_stays(
     with pytest.raises(DataError, match=r"step-000000002\.safetensors: No space left on device; .* cannot be written"):
         checkpoint.save(tmp_path, 2, model, adam, {"step": 2})
     assert [path.name for path in tmp_path.iterdir()] == ["step-000000001.safetensors"]
-
-
-def test_what_a_killed_process_left_is_cleared_away(tmp_path: Path) -> None:
-    (tmp_path / ".step-000000001.safetensors.abc.part").write_bytes(b"half")
-    saved(tmp_path, 1)
-    assert [path.name for path in tmp_path.iterdir()] == ["step-000000001.safetensors"]

@@ -208,6 +208,9 @@ class Machine:
         """The plan is made: from now on the machine has its other speed."""
         self.is_timing = False
 
+    def replanned(self, *_: Any) -> None:
+        pass
+
     def stepped(self, *_: Any) -> None:
         pass
 

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from graph2graph import scoring
+from graph2graph.training.loop import Outcome, Progress
 from graph2graph.training.plan import Plan
 from graph2graph.training.report import MetricsLog, RunReport
 
@@ -18,12 +19,16 @@ def test_plan_and_scorings_are_a_line_each() -> None:
     report.planned(plan, 500)
     report.stepped(501, 2.0)
     report.stepped(502, 1.0)
-    report.scored(502, 3, scoring.score([], []), best=True)
+    scores = scoring.score([], [])
+    report.scored(502, 3, scores, best=True)
+    outcome = Outcome(scores, Progress(step=502), epochs=2.5, seconds=90.0)
+    report.finished(Path("model"), Path("data/dev.conllu"), outcome)
     assert lines == [
         "plan: 1,000 steps, about 10 minutes (1,000 pieces a second); "
         "200 sentences of the development set after every 2 epochs",
         "continuing after step 500",
         "epoch 3, step 502: loss 1.950, UAS 0.00, LAS 0.00 *",
+        "model: UAS 0.00, LAS 0.00 on dev.conllu; 502 steps, 2.5 epochs, 1.5 minutes",
     ]
 
 

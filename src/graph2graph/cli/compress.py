@@ -7,9 +7,9 @@ import typer
 from graph2graph import __version__
 from graph2graph.errors import DataError
 from graph2graph.files import errors_naming, write_bytes
-from graph2graph.parser import catalogue
+from graph2graph.parser import catalogue, checksums
 
-EXTRAS = "README.md", "text.udpipe"  # what a model may have beside the files that every model has
+EXTRAS = "README.md", "text.udpipe", "language.json"  # what a model may have beside the files that every model has
 NOTE = (
     "\nThe weights were then stored in 8 bits, by `g2g compress` of graph2graph {}; the scores are from before that.\n"
 )
@@ -45,3 +45,4 @@ def compress(
                 note = NOTE.format(__version__).encode() if name == "README.md" else b""
                 write_bytes(output / name, file.read_bytes() + note)
     parser.save_settings(output)
+    checksums.write(output)

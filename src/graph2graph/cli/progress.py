@@ -12,28 +12,33 @@ from graph2graph.cli.inputs import Input
 from graph2graph.cli.printing import is_quiet
 from graph2graph.treebank.sentence import Sentence
 
-INTERVAL = 0.2  # seconds between updates
-
 
 def with_progress(sentences: Iterable[Sentence], inputs: Sequence[Input]) -> Iterator[Sentence]:
-    """Yield the sentences, and show on a terminal how much of the inputs they make up."""
+    """Yield the sentences; show on a terminal how much of the inputs they make up, and in the end how many they were."""
     if is_quiet() or not sys.stderr.isatty():
         yield from sentences
         return
-    is_conllu = all(given.format == "conllu" for given in inputs)
+    is_conllu, console = all(given.format == "conllu" for given in inputs), Console(stderr=True)
     columns = BarColumn(), TextColumn("{task.description}"), TimeElapsedColumn(), TimeRemainingColumn(compact=True)
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task("parsing", total=_n_bytes(inputs))
-        begin = shown = time.monotonic()
-        n_bytes = n_words = 0
+    begin, n_bytes, n_words, n_sentences, total = time.monotonic(), 0, 0, 0, _n_bytes(inputs)
+
+    def speed() -> str:
+        return f"{n_words / max(time.monotonic() - begin, 1e-9):,.0f} a second"
+
+    with Progress(*columns, console=console, transient=True) as progress:
+        task = progress.add_task("parsing", total=total)
         for sentence in sentences:
-            n_bytes += sum(map(len, sentence.lines)) if is_conllu else len(sentence.text) + 1
-            n_words += len(sentence)
-            if (now := time.monotonic()) - shown > INTERVAL:
-                rate = n_words / (now - begin)
-                progress.update(task, completed=n_bytes, description=f"{n_words:,} words, {rate:,.0f} a second")
-                shown = now
+            lines = sentence.lines if is_conllu else [sentence.text]
+            n_bytes += sum(len(line.encode(errors="replace")) + 1 for line in lines) + is_conllu
+            n_words, n_sentences = n_words + len(sentence), n_sentences + 1
+            done = n_bytes if total is None else min(n_bytes, total)  # the best trees of one sentence count for several
+            # at each sentence: a batch of them comes at once, and then nothing for a while
+            progress.update(task, completed=done, description=f"{n_words:,} words, {speed()}")
             yield sentence
+    seconds = time.monotonic() - begin
+    console.print(
+        f"parsed {n_words:,} words in {n_sentences:,} sentences: {seconds:.1f} seconds, {speed()}", highlight=False
+    )
 
 
 def _n_bytes(inputs: Sequence[Input]) -> int | None:

@@ -1,5 +1,7 @@
 """`g2g reproduce`: run a table of the paper anew."""
 
+import os
+from collections import Counter
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -134,7 +136,8 @@ def _as_json(run: PlannedRun, status: "Status", plans: Plans) -> dict[str, Any]:
 
 def _show(statuses: "list[tuple[PlannedRun, Status]]", plans: Plans) -> None:
     """Print all rows in the table's order, with those that show runs of another table."""
-    table = Table("row", "title", "seed", "state", "budget", "expected", title=f"{plans.table.title} ({plans.label})")
+    title, n_cores = f"{plans.table.title} ({plans.label})", os.cpu_count() or 1
+    table = Table("row", "title", "seed", "state", f"budget, of {n_cores} cores", "expected", title=title)
     for name, row in plans.rows.items():
         if row.same_as:
             table.add_row(name, row.title, "", f"is {row.same_as}", "", "")
@@ -142,11 +145,19 @@ def _show(statuses: "list[tuple[PlannedRun, Status]]", plans: Plans) -> None:
             if run.row != name:
                 continue
             budget = f"{run.config.train.epochs} epochs" if run.minutes is None else f"{run.minutes:g} min"
+            budget = "" if status.kind == "done" else budget  # it is of this machine; the run had that of its own
             table.add_row(name, run.title, str(run.seed), str(status), budget, _expected([status]))
-    n_done = sum(status.kind == "done" for _, status in statuses)
-    rest = _expected([status for _, status in statuses if status.is_to_be_run])
-    table.caption = f"{n_done} of {len(statuses)} runs done; the rest: {rest or 'nothing'}"
+    table.caption = _summary([status for _, status in statuses])
     print_table(table)
+
+
+def _summary(statuses: "list[Status]") -> str:
+    """How many runs are done, how many cannot be run here or now, and the time of the rest."""
+    kinds = Counter(status.kind for status in statuses)
+    others = [f"{kinds[kind]} {kind}" for kind in ("outdated", "cannot run") if kinds[kind]]
+    rest = [status for status in statuses if status.is_to_be_run]
+    left = [f"the rest: {_expected(rest)}"] if rest else []
+    return "; ".join([f"{kinds['done']} of {len(statuses)} runs done", *others, *left])
 
 
 def _expected(statuses: "list[Status]") -> str:

@@ -1,9 +1,10 @@
-"""`g2g train`: two treebank files in, a parser out."""
+"""`g2g train`: treebank files in, a parser out."""
 
 import json
 import os
 import re
 import shlex
+import signal
 import subprocess
 import sys
 import time
@@ -18,65 +19,82 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from graph2graph.cli.printing import is_quiet
 from graph2graph.errors import DataError
-from graph2graph.files import read_toml
-from graph2graph.parser import catalogue
+from graph2graph.training.options import TrainOptions
 from graph2graph.training.report import RunReport
-from graph2graph.training.request import Request
-from graph2graph.variants import VARIANTS, resolve
+from graph2graph.training.request import NOT_STATED, Request
+from graph2graph.training.sizes import PAPER_SIZE
+from graph2graph.training.stopping import Stopped
+from graph2graph.variants import VARIANTS
 
 if TYPE_CHECKING:
+    from graph2graph.training.loop import Outcome
     from graph2graph.training.plan import Plan
 
 
 def train(
-    train_file: Path = typer.Argument(metavar="TRAIN", help="Treebank to learn from, CoNLL-U."),
-    dev_file: Path = typer.Argument(metavar="DEV", help="Treebank to choose the best model on."),
+    files: list[Path] = typer.Argument(
+        [],
+        metavar="TRAIN DEV",
+        help="Treebanks, CoNLL-U: one to learn from, and one to choose the best model on. With --dev, all are to learn from.",
+    ),
+    dev: Path | None = typer.Option(
+        None, help="Treebank to choose the best model on; TRAIN can then be several files."
+    ),
     output: Path = typer.Option(..., "--output", "-o", help="Directory of the new model."),
-    encoder: str = typer.Option(None, help="Pretrained encoder: a directory, or a name on the hub; default: none."),
+    encoder: str = typer.Option(
+        None,
+        help="Pretrained encoder: a directory, or a name on the hub. Default: none; then the parser's size follows the "
+        f"treebank's, unless --set model.encoder.width and so on give one. {PAPER_SIZE}: none, and the paper's 6 × 768.",
+    ),
     start: str = typer.Option(None, help="Trained model to continue from, instead of an encoder: directory or name."),
     model: str = typer.Option(None, help=f"Variant of the paper: {', '.join(VARIANTS)}; default: sent-g2g."),
     config: Path = typer.Option(None, help="Settings in a TOML file."),
     settings: list[str] = typer.Option([], "--set", help="One setting, like train.epochs=5; may be repeated."),
     tags: str = typer.Option(None, help="Tags to use: upos, xpos or none; default: upos."),
     time_limit: str = typer.Option(None, help="Plan the run to end within this time: 25m, 1h30m, 90s."),
-    processes: int = typer.Option(1, min=1, help="Processes on this machine; for several machines use torchrun."),
-    resume: bool = typer.Option(False, help="Continue from the last checkpoint in --output, if there is one."),
-    license: str = typer.Option("not stated", help="Licence of the model, for its card."),
+    processes: int = typer.Option(
+        None, min=1, help="Processes on this machine; for several machines use torchrun. Default: 1."
+    ),
+    resume: bool = typer.Option(
+        False,
+        help="Continue the run in --output from its last checkpoint, if there is one, with the options it began with.",
+    ),
+    license: str = typer.Option(None, help=f"Licence of the model, for its card; default: {NOT_STATED}."),
 ) -> None:
     """Train a parser.
 
-    A run can be killed at any time: with --resume it continues and ends with the same model. --output always has the best model
-    on DEV so far; at the end it gets a model card.
+    Stop a run with Ctrl-C, or kill it, at any time: with --resume it continues and ends with the same model. --output always
+    has the best model on DEV so far; at the end it gets a model card.
 
     Examples:
 
     g2g train train.conllu dev.conllu -o model --encoder bert-base-multilingual-cased
 
-    g2g train train.conllu dev.conllu -o model --encoder minilm/ --model sent --time-limit 25m --set train.seed=2
+    g2g train news.conllu fiction.conllu --dev dev.conllu -o model --model sent --time-limit 25m --set train.seed=2
+
+    g2g train -o model --resume
     """
     started = time.monotonic()
-    changes, limit = _changes(settings), None if time_limit is None else seconds(time_limit)
-    if tags is not None:
-        changes = {"data.tags": tags} | changes
-    values = {} if config is None else read_toml(config)
-    file_encoder, file_variant = values.pop("encoder", None), values.pop("variant", None)
-    chosen = encoder or file_encoder
-    resolved = resolve(values, changes, variant=model or file_variant)
-    if processes > 1 and "RANK" not in os.environ:
-        raise typer.Exit(_launch(processes))
-    request = Request(
-        train=train_file,
-        dev=dev_file,
-        output=output,
-        encoder=None if chosen == "none" else chosen,
-        start=None if start is None else catalogue.find(start),
-        config=resolved,
-        time_limit=limit,
-        resume=resume,
+    if dev is None and len(files or ()) == 2:
+        *files, dev = files
+    if bool(files) != (dev is not None) or not (files or resume):
+        raise typer.BadParameter("give TRAIN and DEV, or several training files and --dev DEV")
+    options = TrainOptions(
+        train=files or (),
+        dev=dev,
+        encoder=encoder,
+        start=start,
+        variant=model,
+        file=config,
+        tags=tags,
+        settings=_changes(settings),
+        time_limit=None if time_limit is None else seconds(time_limit),
         license=license,
-        command=shlex.join(["g2g", *sys.argv[1:]]),
-        started=started,
+        processes=int(os.environ["WORLD_SIZE"]) if "RANK" in os.environ else processes,
     )
+    request = options.request(output, resume=resume, command=shlex.join(["g2g", *sys.argv[1:]]), started=started)
+    if request.processes > 1 and "RANK" not in os.environ:
+        raise typer.Exit(_launch(request.processes))
     _train(request)
 
 
@@ -110,12 +128,16 @@ def seconds(text: str) -> float:
 def _launch(processes: int) -> int:
     """Run this command in several processes, with torchrun; return its exit code."""
     arguments = sys.argv[1:]
-    index = next(i for i, argument in enumerate(arguments) if argument.startswith("--processes"))
-    del arguments[index : index + (1 if "=" in arguments[index] else 2)]
+    index = next((i for i, argument in enumerate(arguments) if argument.startswith("--processes")), None)
+    if index is not None:
+        del arguments[index : index + (1 if "=" in arguments[index] else 2)]
     launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={processes}"]
     threads = str(max(1, (os.cpu_count() or 1) // processes))
     environment = {"OMP_NUM_THREADS": threads} | os.environ
-    return subprocess.run([*launcher, "-m", "graph2graph", *arguments], env=environment, check=False).returncode
+    with subprocess.Popen([*launcher, "-m", "graph2graph", *arguments], env=environment) as running:
+        signal.signal(signal.SIGINT, lambda *_: None)  # the others get Ctrl-C too; wait for their checkpoint
+        signal.signal(signal.SIGTERM, lambda number, _: running.send_signal(number))
+        return running.wait()
 
 
 def _train(request: Request) -> None:
@@ -124,19 +146,27 @@ def _train(request: Request) -> None:
 
     console, processes = Console(stderr=True), Processes()
 
-    def note(message: str) -> None:
-        if processes.is_first and not is_quiet():
+    def say(message: str) -> None:
+        if processes.is_first:
             console.print(message, highlight=False, markup=False, soft_wrap=True)
 
+    def note(message: str) -> None:
+        if not is_quiet():
+            say(message)
+
     report = _BarReport(note, console, has_bar=processes.is_first and console.is_terminal and not is_quiet())
+    again = shlex.join(["g2g", "train", "--output", str(request.output), "--resume"])
     try:
         with warnings.catch_warnings(), report.progress:
             warnings.showwarning = lambda message, *_, **__: note(f"note: {message}")
             run(request, processes, report)
         processes.finish()
-    except KeyboardInterrupt:
-        note(f"stopped; the same command with --resume continues from the last checkpoint in {request.output}")
-        raise
+    except Stopped as stopped:
+        say(f"stopped after step {stopped.step:,}, which is saved; to go on: {again}")
+        raise typer.Exit(128 + stopped.signal) from stopped
+    except KeyboardInterrupt as interrupt:
+        say("interrupted; the same command with --resume goes on from the last checkpoint, if there is one")
+        raise typer.Exit(128 + signal.SIGINT) from interrupt
     finally:
         processes.close()
 
@@ -156,6 +186,14 @@ class _BarReport(RunReport):
         self.progress.update(self.task, total=plan.n_steps, completed=resumed_at)
         super().planned(plan, resumed_at)
 
+    def replanned(self, plan: "Plan") -> None:
+        self.progress.update(self.task, total=plan.n_steps)
+
     def stepped(self, step: int, loss: float) -> None:
         super().stepped(step, loss)
         self.progress.update(self.task, completed=step, loss=self.loss)
+
+    def finished(self, output: Path, dev: Path, outcome: "Outcome") -> None:
+        steps = outcome.progress.step  # fewer than planned if the run ended early
+        self.progress.update(self.task, total=steps, completed=steps)
+        super().finished(output, dev, outcome)

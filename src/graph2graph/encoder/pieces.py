@@ -85,7 +85,7 @@ def _errors_naming(source: object) -> Iterator[None]:
     """Turn any error of the library into one that names the tokeniser: it raises plain Exceptions, and its panics are none."""
     try:
         yield
-    except (DataError, KeyboardInterrupt):
+    except (DataError, KeyboardInterrupt, SystemExit):
         raise
     except BaseException as error:
         raise DataError(f"{source}: not a tokeniser: {first_line(error)}") from error

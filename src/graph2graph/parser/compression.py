@@ -68,14 +68,15 @@ def expanded(stored: Mapping[str, Tensor], source: str) -> dict[str, Tensor]:
             scale = weights.pop(name + SCALE, None)
             if scale is None or not _fits(integers, scale):
                 raise DataError(f"{source}: {name} has 8 bits, but {name}{SCALE} does not have its scales")
-            weights[name] = (integers.unflatten(1, (scale.shape[1], -1)) * scale.float()[:, :, None]).flatten(1)
+            weights[name] = (integers.reshape(*scale.shape, -1) * scale.float()[:, :, None]).flatten(1)
     return {name: weight.float() if weight.is_floating_point() else weight for name, weight in weights.items()}
 
 
 def rounded(weight: Tensor, group: int = GROUP) -> tuple[Tensor, Tensor]:
     """The integers for a matrix, [rows, columns], and the scales, [rows, groups], which make a group's largest number 127."""
-    columns = weight.shape[1]
-    grouped = weight.unflatten(1, (-1, columns if columns % group else group))  # [rows, groups, columns of a group]
+    rows, columns = weight.shape
+    size = columns if columns % group else group
+    grouped = weight.reshape(rows, columns // size, size)  # [rows, groups, columns of a group]
     scale = (grouped.abs().amax(dim=2) / LEVELS).half().clamp(min=torch.finfo(torch.half).tiny)
     integers = (grouped / scale.float()[:, :, None]).round().clamp(-LEVELS, LEVELS)
     return integers.flatten(1).to(torch.int8), scale

@@ -17,6 +17,7 @@ CHANGES: dict[int, dict[str, str | None]] = {  # of each format, by the old name
     2: {"model.encoder.relation_std": None, "train.explore": None},
     3: {},  # weights may be stored in 8 bits (compression.py)
 }
+OLD_DEFAULTS: dict[int, dict[str, Any]] = {3: {"train.precision": "fp32"}}  # of what earlier formats leave out
 
 
 def dump_config(config: Config) -> dict[str, Any]:
@@ -38,7 +39,19 @@ def migrated(values: Any, source: str) -> Any:
     for number in range(_format_of(values, source) + 1, FORMAT + 1):
         for old, new in CHANGES[number].items():
             _rename(settings, old, new)
+        for name, value in OLD_DEFAULTS.get(number, {}).items():
+            _fill_in(settings, name, value)
     return settings
+
+
+def _fill_in(settings: dict[str, Any], name: str, value: Any) -> None:
+    """Set a setting that is left out."""
+    *path, last = name.split(".")
+    group: Any = settings
+    for part in path:
+        group = group.setdefault(part, {}) if isinstance(group, dict) else None
+    if isinstance(group, dict):
+        group.setdefault(last, value)
 
 
 def _rename(settings: dict[str, Any], old: str, new: str | None) -> None:

@@ -11,7 +11,17 @@ from typing import Any
 
 from graph2graph.config import Config
 from graph2graph.errors import DataError
-from graph2graph.reproduce.rows import Change, PaperTable, Profile, ProfileName, Settings, TableRow, merged, read_table
+from graph2graph.reproduce.rows import (
+    Change,
+    PaperTable,
+    Profile,
+    ProfileName,
+    Settings,
+    TableRow,
+    merged,
+    read_table,
+    with_named_precision,
+)
 from graph2graph.scoring import Punct
 from graph2graph.variants import VARIANTS
 
@@ -53,7 +63,9 @@ class PlannedRun:
     @property
     def config(self) -> Config:
         """Its settings, checked."""
-        return Config.parse(VARIANTS[self.variant].complete(self.settings), f"{self.table}/{self.row}")
+        return Config.parse(
+            VARIANTS[self.variant].complete(with_named_precision(self.settings)), f"{self.table}/{self.row}"
+        )
 
 
 @dataclass(frozen=True)

@@ -147,3 +147,8 @@ def merged(*parts: Mapping[str, Any]) -> Settings:
             below = whole.get(key)
             whole[key] = merged(below if isinstance(below, dict) else {}, value) if is_group else value
     return whole
+
+
+def with_named_precision(settings: Settings) -> Settings:
+    """Settings with a precision, fp32 unless they name one: results that are compared must not depend on the CPU."""
+    return {**settings, "train": {"precision": "fp32", **settings.get("train", {})}}

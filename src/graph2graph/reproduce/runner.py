@@ -6,10 +6,8 @@ the run goes on; a second process for the same run waits for the lock.
 """
 
 import os
-import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -21,11 +19,9 @@ from graph2graph.reproduce.paths import Paths
 from graph2graph.reproduce.plans import PlannedRun
 from graph2graph.reproduce.results import SPLITS, RunStart, collect, read_start
 from graph2graph.reproduce.trainings import train, training
+from graph2graph.training.lock import is_locked, locked
 from graph2graph.training.request import Request
 from graph2graph.treebank import conllu
-
-if sys.platform != "win32":
-    import fcntl
 
 Note = Callable[[str], None]
 
@@ -118,25 +114,3 @@ def _parse(split: str, run: PlannedRun, paths: Paths) -> float:
         conllu.write(Parser.load(directory).parse(sentences), target)
         write_json(times, round(time.monotonic() - begin, 1))
     return float(read_json(times))
-
-
-@contextmanager
-def locked(path: Path) -> Iterator[None]:
-    """Hold a lock file; wait while another process holds it."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w") as stream:
-        if sys.platform != "win32":
-            fcntl.flock(stream, fcntl.LOCK_EX)
-        yield
-
-
-def is_locked(path: Path) -> bool:
-    """Whether a process holds a lock file."""
-    if sys.platform == "win32" or not path.exists():
-        return False
-    with path.open() as stream:
-        try:
-            fcntl.flock(stream, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
-    return False

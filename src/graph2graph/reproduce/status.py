@@ -7,7 +7,8 @@ from graph2graph.files import read_json
 from graph2graph.reproduce.paths import Paths
 from graph2graph.reproduce.plans import PlannedRun, Plans
 from graph2graph.reproduce.results import read_start
-from graph2graph.reproduce.runner import is_locked
+from graph2graph.training.lock import is_locked
+from graph2graph.training.record import read_record
 
 Kind = Literal["done", "outdated", "part done", "missing", "cannot run"]
 PARSING, MAX_PARSING = 0.15, 10  # parsing both splits takes this share of the time limit, at most so many minutes
@@ -36,7 +37,8 @@ def status(run: PlannedRun, plans: Plans, paths: Paths) -> Status:
     if path.exists():
         result = read_json(path)
         if result.get("plan") == run.plan:
-            return Status("done", f"in {result['seconds'] * result['threads'] / 60:.0f} core minutes")
+            cores = "1 core" if result["threads"] == 1 else f"{result['threads']} cores"
+            return Status("done", f"in {result['seconds'] / 60:.0f} min of {cores}")
         return Status("outdated", f"the row has changed since; to run it anew remove {paths.published(path)}")
     if lacking := paths.lacking(run):
         return Status("cannot run", lacking, expected_minutes(run, plans))
@@ -59,9 +61,9 @@ def expected_minutes(run: PlannedRun, plans: Plans, share: float = 0.0) -> float
 def _trained_share(run: PlannedRun, paths: Paths) -> float:
     """The share of a run's training that is done."""
     directory = paths.run(run)
-    if (directory / "run.json").exists() and read_json(directory / "run.json").get("finished"):
+    if (record := read_record(directory)) is not None and record.finished:
         return 1.0
-    from graph2graph.training.checkpoint import progress_of
+    from graph2graph.training.checkpoint import DIRECTORY, progress_of
 
-    progress = progress_of(directory / "checkpoints")
+    progress = progress_of(directory / DIRECTORY)
     return 0.0 if progress is None else float(progress["step"] / progress["plan"]["n_steps"])

@@ -4,7 +4,6 @@ import json
 import os
 import shlex
 import sys
-from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -12,9 +11,9 @@ from typing import Any
 
 from graph2graph.files import read_json
 from graph2graph.reproduce.paths import Paths
-from graph2graph.reproduce.rows import Settings
+from graph2graph.reproduce.rows import Settings, with_named_precision
 from graph2graph.training.request import Request
-from graph2graph.variants import resolve
+from graph2graph.variants import flat, resolve
 
 
 def training(
@@ -24,14 +23,15 @@ def training(
 
     `settings` are nested, over the variant's; `options` are further fields of the request.
     """
+    settings = with_named_precision(settings)
     config = resolve(settings, {}, variant=variant)
-    request = Request(train, dev, output, config, resume=True, **options)
+    request = Request((train,), dev, output, config, resume=True, **options)
     return replace(request, command=_command(request, variant, settings, paths))
 
 
 def _command(request: Request, variant: str, settings: Settings, paths: Paths) -> str:
     """The equivalent shell command, with paths as they may be published."""
-    train, dev, output = map(paths.published, (request.train, request.dev, request.output))
+    train, dev, output = map(paths.published, (*request.train, request.dev, request.output))
     start = ["--encoder", request.encoder or "none"]
     if request.start is not None:
         start = ["--start", paths.published(request.start)]
@@ -57,15 +57,3 @@ def train(request: Request, root: Path) -> dict[str, Any]:
     say(request.command)
     run(request, Processes(), RunReport(say))
     return dict(read_json(request.output / "run.json"))
-
-
-def flat(settings: Mapping[str, Any], prefix: str = "") -> Settings:
-    """Settings by their dotted names.
-
-    >>> flat({"train": {"states": 8}, "data": {"tags": "xpos"}})
-    {'train.states': 8, 'data.tags': 'xpos'}
-    """
-    found: Settings = {}
-    for key, value in settings.items():
-        found |= flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {f"{prefix}{key}": value}
-    return found

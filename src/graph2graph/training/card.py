@@ -27,7 +27,7 @@ def card(request: Request, parser: Parser, sentences: Sequence[Sentence], outcom
     versions = ", ".join(f"{name} {version(name)}" for name in ("torch", "tokenizers", "numpy"))
     rows = {
         "licence of the model": request.license,
-        "trained on": f"{_name(request.train)}: {len(sentences):,} sentences, {n_words:,} words",
+        "trained on": f"{', '.join(map(_name, request.train))}: {len(sentences):,} sentences, {n_words:,} words",
         "chosen on": _name(request.dev),
         "encoder": f"{encoder}: {shape}",
         "parameters": f"{n_parameters / 1e6:.1f}M",
@@ -36,10 +36,11 @@ def card(request: Request, parser: Parser, sentences: Sequence[Sentence], outcom
         "training": f"{steps:,} steps, {outcome.epochs:.1f} epochs, {minutes:.1f} minutes",
         "versions": f"graph2graph {__version__}, {versions}, Python {platform.python_version()}",
     }
+    treebanks = {treebank_of(file) for file in request.train}
     front_matter = hub_card.front_matter(
         name=request.output.name,
         licence=request.license,
-        treebank=treebank_of(request.train),
+        treebank=treebanks.pop() if len(treebanks) == 1 else None,
         scores={"dev": {name: scores[name] for name in ("uas", "las", "clas")}},
     )
     return f"""{front_matter}# {title}, trained with graph2graph

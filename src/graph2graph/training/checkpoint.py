@@ -18,8 +18,9 @@ from safetensors.torch import save as to_safetensors
 from torch import Tensor, nn
 
 from graph2graph.errors import DataError
-from graph2graph.files import write_bytes
+from graph2graph.files import errors_naming, write_bytes
 
+DIRECTORY = "checkpoints"  # in that of the run
 KEPT = 2
 MOMENTS = ("step", "exp_avg", "exp_avg_sq")  # AdamW's state of a parameter
 _PATTERN = "step-*.safetensors"
@@ -37,15 +38,14 @@ def save(
             tensors[f"optimiser.{key}.{names[id(parameter)]}"] = value
     tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
     header = {"progress": json.dumps(progress), "checksum": _checksum(tensors)}
-    for left_over in directory.glob("*.part"):  # of a process that was killed while writing
-        left_over.unlink(missing_ok=True)
     path = directory / f"step-{step:09}.safetensors"
     try:
         write_bytes(path, to_safetensors(tensors, metadata=header))
     except DataError as error:
-        raise DataError(f"{error}; the checkpoint cannot be written") from error
-    for old in sorted(directory.glob(_PATTERN))[:-KEPT]:
-        old.unlink(missing_ok=True)
+        raise DataError(f"{error}; the checkpoint cannot be written, --resume goes on from the one before") from error
+    with errors_naming(directory):
+        for old in sorted(directory.glob(_PATTERN))[:-KEPT]:
+            old.unlink(missing_ok=True)
 
 
 def load(directory: Path) -> tuple[dict[str, Tensor], dict[str, Any]] | None:

@@ -36,7 +36,7 @@ class TeacherForcing(nn.Module):
 
     def precision(self) -> AbstractContextManager[Any]:
         """A context that gives the encoder the precision in the settings."""
-        if self.config.precision == "fp32":
+        if self.config.precision != "bf16":  # auto has been resolved when a run begins
             return nullcontext()
         return torch.autocast(self.model.device.type, dtype=torch.bfloat16)
 

@@ -14,6 +14,7 @@ from graph2graph.files import errors_naming, write_bytes
 from graph2graph.scoring import Scores
 
 if TYPE_CHECKING:
+    from graph2graph.training.loop import Outcome
     from graph2graph.training.plan import Plan
 
 SMOOTHING = 0.95  # of the loss that is shown
@@ -48,6 +49,17 @@ class RunReport:
         mark = " *" if best else ""
         self.note(f"epoch {epoch}, step {step:,}: {loss}UAS {scores.uas:.2f}, LAS {scores.las:.2f}{mark}")
 
+    def replanned(self, plan: "Plan") -> None:
+        """The number of steps has changed, since the machine is slower or faster than it was."""
+
+    def finished(self, output: Path, dev: Path, outcome: "Outcome") -> None:
+        """Report the result."""
+        scores, steps, minutes = outcome.scores, outcome.progress.step, outcome.seconds / 60
+        self.note(
+            f"{output}: UAS {scores.uas:.2f}, LAS {scores.las:.2f} on {dev.name}; "
+            f"{steps:,} steps, {outcome.epochs:.1f} epochs, {minutes:.1f} minutes"
+        )
+
 
 class MetricsLog:
     """The file metrics.jsonl of a run. A resumed run drops the lines written after its checkpoint."""
@@ -76,15 +88,32 @@ class MetricsLog:
         return self.path.stat().st_size if self.path.exists() else 0
 
     def truncate(self, size: int) -> None:
-        """Drop everything after the first `size` bytes."""
-        if self.path.exists():
-            os.truncate(self.path, min(size, self.size()))
+        """Drop everything after the first `size` bytes, and check what is left."""
+        if size > self.size():
+            warnings.warn(f"{self.path}: its lines from before the checkpoint are missing", stacklevel=2)
+        elif self.path.exists():
+            with errors_naming(self.path):
+                os.truncate(self.path, size)
+        self.lines()
 
     def lines(self) -> list[dict[str, Any]]:
         """All lines."""
         if not self.path.exists():
             return []
-        return [json.loads(line) for line in self.path.read_text(encoding="utf-8").splitlines()]
+        with errors_naming(self.path):
+            lines = self.path.read_bytes().splitlines()
+        return [self._read(line, number) for number, line in enumerate(lines, 1)]
+
+    def _read(self, line: bytes, number: int) -> dict[str, Any]:
+        """A line, if it is one that the learning curve can be drawn from."""
+        try:
+            values = dict(json.loads(line))
+            for name in ("step", *({"loss", "uas", "las"} & values.keys())):
+                float(values[name])
+            return values
+        except (ValueError, TypeError, KeyError) as error:
+            way_out = "remove the file to go on without it"
+            raise DataError(f"{self.path}:{number}: not a line of a training's metrics; {way_out}") from error
 
     def close(self) -> None:
         """Close the TensorBoard log."""

@@ -3,39 +3,52 @@
 import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
 from graph2graph.encoder import pretrained
 from graph2graph.errors import DataError
-from graph2graph.files import write_json, write_text
+from graph2graph.files import FilePath, errors_naming, write_json, write_text
 from graph2graph.parser import checksums, language
 from graph2graph.parser.parser import Parser
 from graph2graph.parser.pipeline import Pipeline
 from graph2graph.parser.vocabulary import Vocabulary
 from graph2graph.training.card import card
-from graph2graph.training.checkpoint import KEPT
-from graph2graph.training.examples import training_examples
+from graph2graph.training.checkpoint import DIRECTORY, KEPT
+from graph2graph.training.examples import Example, training_examples
+from graph2graph.training.lock import locked
 from graph2graph.training.loop import Trainer
+from graph2graph.training.options import TrainOptions
+from graph2graph.training.precision import TrainingPrecision, named_precision, working_precision
 from graph2graph.training.processes import Processes
+from graph2graph.training.record import Asked, RunRecord, read_record, write_record
 from graph2graph.training.report import RunReport
 from graph2graph.training.request import Request
 from graph2graph.treebank import conllu
 from graph2graph.treebank.sentence import Sentence
-from graph2graph.variants import resolve
 
 HINT = (
-    "note: training without a pretrained encoder; --encoder NAME|DIR (for instance bert-base-multilingual-cased) gives a "
-    "far better parser"
+    "note: training without a pretrained encoder, {layers} layers × {width}; --encoder NAME|DIR (for instance "
+    "bert-base-multilingual-cased) gives a far better parser"
 )
 
 
+class Data(NamedTuple):
+    """The treebanks of a run."""
+
+    train: Sequence[Sentence]
+    examples: Sequence[Example]  # of the training sentences
+    dev: Sequence[Sentence]
+
+
 def train(
-    train: str | os.PathLike[str],
-    dev: str | os.PathLike[str],
-    output: str | os.PathLike[str],
+    train: FilePath | Sequence[FilePath],
+    dev: FilePath,
+    output: FilePath,
     *,
     variant: str | None = None,
     encoder: str | None = None,
@@ -44,57 +57,103 @@ def train(
     resume: bool = False,
     note: Callable[[str], None] = print,
 ) -> Pipeline:
-    """Train a parser on one CoNLL-U file and choose the best model on another: what `g2g train` does.
+    """Train a parser on CoNLL-U files and choose the best model on one more: what `g2g train` does.
 
     >>> import graph2graph
     >>> graph2graph.train("train.conllu", "dev.conllu", "model", settings={"train.epochs": 5})  # doctest: +SKIP
 
     Args:
-        train: the treebank to learn from
+        train: the treebank to learn from, one file or several
         dev: the treebank to choose the best model on
         output: the directory of the new model
         variant: of the paper, like "sent-g2g"
-        encoder: a pretrained encoder, as a directory or a name on the hub; default: train from scratch
+        encoder: a pretrained encoder, as a directory or a name on the hub; default: train from scratch, in a size that
+            follows the treebank's; "paper-size": from scratch, in the paper's size
         settings: changes to the defaults, by dotted name
         time_limit: in seconds
-        resume: continue the unfinished run in `output`, if there is one
+        resume: continue the unfinished run in `output`, if there is one; what is not given here is what that run has
         note: is called with messages, one line each
     """
-    request = Request(
-        train=Path(train),
+    files = [train] if isinstance(train, (str, os.PathLike)) else list(train)
+    options = TrainOptions(
+        train=[Path(file) for file in files],
         dev=Path(dev),
-        output=Path(output),
-        config=resolve({}, settings or {}, variant=variant),
+        variant=variant,
         encoder=encoder,
+        settings=settings or {},
         time_limit=time_limit,
-        resume=resume,
-        command=f"graph2graph.train({str(train)!r}, {str(dev)!r}, {str(output)!r}, …)",
     )
+    command = f"graph2graph.train({str(train)!r}, {str(dev)!r}, {str(output)!r}, …)"
+    request = options.request(Path(output), resume=resume, command=command)
     run(request, Processes(), RunReport(note))
     return Pipeline.load(request.output)
 
 
 def run(request: Request, processes: Processes, report: RunReport) -> None:
     """Train as requested; a finished run is not repeated, an unfinished one is resumed."""
-    sentences, dev = _read(request.train), _read(request.dev)
+    sentences = [sentence for file in request.train for sentence in _read(file)]
+    dev = _read(request.dev)
+    request = request.sized(sum(map(len, sentences)))
     asked = request.asked(processes.count)
-    if request.is_finished(asked):
-        report.note(f"{request.output}: this run is finished")
-        return
-    parser = _prepare(request, sentences, dev, report.note)
-    examples = training_examples(parser, sentences)
-    processes.wait()  # until all have seen whether there is a run already
-    state: dict[str, Any] = {"asked": asked, "command": request.command, "finished": False}
+    if _left_to_do(request, asked, report) is not None:
+        request, began_in = _with_precision(request, processes, report)
+        parser = _prepare(request, sentences, dev, report.note)
+        examples = training_examples(parser, sentences)
+        with _only_run_in(request.output, processes):
+            left = _left_to_do(request, asked, report)  # again, since another process may have just ended
+            processes.wait()  # until all have seen whether there is a run already
+            if left is not None:
+                record = RunRecord(asked=asked, command=left.command, precision=began_in)
+                _train(left, record, parser, Data(sentences, examples, dev), processes, report)
     if processes.is_first:
+        shutil.rmtree(request.output / DIRECTORY, ignore_errors=True)
+
+
+def _with_precision(request: Request, processes: Processes, report: RunReport) -> tuple[Request, TrainingPrecision]:
+    """The request with the precision to train in, and the one in which the run began, if it has begun."""
+    record, train, device = read_record(request.output), request.config.train, processes.device.type
+    began_in = (record and record.precision) or named_precision(train.precision, device)
+    precision, began_in = processes.agreed((working_precision(began_in, device, report.note), began_in))
+    config = request.config.model_copy(update={"train": train.model_copy(update={"precision": precision})})
+    return replace(request, config=config), began_in
+
+
+def _left_to_do(request: Request, asked: Asked, report: RunReport) -> Request | None:
+    """The request with the command that began the run; None if the run is finished."""
+    record = request.begun(asked)
+    if record is not None and record.finished:
+        report.note(f"{request.output}: this run is finished")
+        return None
+    return request if record is None else replace(request, command=record.command or request.command)
+
+
+@contextmanager
+def _only_run_in(output: Path, processes: Processes) -> Iterator[None]:
+    """Keep other runs out of a directory, and remove half-written files of one that was killed there."""
+    with ExitStack() as stack:
+        is_ours = not processes.is_first or stack.enter_context(locked(output / DIRECTORY / "lock", wait=False))
+        if not processes.agreed(is_ours):
+            raise DataError(f"{output}: another process is training there; wait for it, or choose another --output")
+        if processes.is_first:
+            with errors_naming(output):
+                for left_over in (*output.glob(".*.part"), *(output / DIRECTORY).glob(".*.part")):
+                    left_over.unlink(missing_ok=True)
+        yield
+
+
+def _train(
+    request: Request, record: RunRecord, parser: Parser, data: Data, processes: Processes, report: RunReport
+) -> None:
+    """Train, and write the model's card and the result."""
+    if processes.is_first:
+        write_record(request.output, record)  # first: from now on the run can be resumed
         parser.save_settings(request.output)
-        write_json(request.output / "run.json", state)
-    outcome = Trainer(request, parser, examples, dev, processes, report).run()
+    outcome = Trainer(request, parser, data.examples, data.dev, processes, report).run()
     if outcome is not None:
-        write_text(request.output / "README.md", card(request, parser, sentences, outcome))
-        write_json(request.output / language.FILE_NAME, language.CommonWords.of(sentences).to_json())
+        write_text(request.output / "README.md", card(request, parser, data.train, outcome))
+        write_json(request.output / language.FILE_NAME, language.CommonWords.of(data.train).to_json())
         checksums.write(request.output)
         result = {
-            "finished": True,
             "dev": outcome.scores.as_dict(),
             "seconds": round(outcome.seconds, 1),
             "steps": outcome.progress.step,
@@ -102,12 +161,10 @@ def run(request: Request, processes: Processes, report: RunReport) -> None:
             "epochs": round(outcome.epochs, 2),
             "pieces": outcome.progress.pieces,
             "loss_shares": outcome.progress.loss_shares(),
+            "updates": outcome.progress.updates,
         }
-        write_json(request.output / "run.json", state | result)
-        shutil.rmtree(request.output / "checkpoints", ignore_errors=True)
-        scores, minutes = outcome.scores, outcome.seconds / 60
-        figures = f"UAS {scores.uas:.2f}, LAS {scores.las:.2f} on {request.dev.name}"
-        report.note(f"{request.output}: {figures}, {minutes:.1f} minutes")
+        write_record(request.output, record, result)
+        report.finished(request.output, request.dev, outcome)
 
 
 def _read(file: Path) -> list[Sentence]:
@@ -127,7 +184,8 @@ def _prepare(
     torch.manual_seed(request.config.train.seed)
     parser = _new_parser(request, sentences)
     if not request.is_pretrained:
-        note(HINT)
+        shape = request.config.model.encoder
+        note(HINT.format(layers=shape.layers, width=shape.width))
     for label, sentence in _unknown_labels(dev, parser.vocabulary):
         where = f"{request.dev}: label {label} (sentence {sentence.sent_id or sentence.text})"
         note(f"note: {where} is not in the training data and cannot be predicted")
@@ -147,7 +205,7 @@ def _new_parser(request: Request, sentences: Sequence[Sentence]) -> Parser:
     if other.config.data != config.data:
         raise DataError(f"{request.start}: it was trained with other data settings: {other.config.data}")
     if unknown := set(vocabulary.labels) - set(other.vocabulary.labels):
-        raise DataError(f"{request.start}: it has no label {min(unknown)}, which is in {request.train}")
+        raise DataError(f"{request.start}: it has no label {min(unknown)}, which is in the training data")
     return Parser.start_from(other, config)
 
 
