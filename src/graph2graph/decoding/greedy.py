@@ -17,7 +17,7 @@ from torch import Tensor
 from graph2graph.arrays import BoolArray, FloatArray, IntArray, padded
 from graph2graph.config import DecodeConfig
 from graph2graph.decoding.one_subject import OneSubject
-from graph2graph.decoding.reencoding import Reencoder, Scored, SentenceReencoder, reencoder_of
+from graph2graph.decoding.reencoding import Reencoder, Scored, SentenceReencoder, StateReencoder, reencoder_of
 from graph2graph.models.features import Features
 from graph2graph.models.parser_model import ParserModel
 from graph2graph.transition.constraints import Constraint
@@ -187,11 +187,9 @@ def greedy(
     states = States([feature.n_words for feature in features]) if start is None else start
     reencoder = reencoder_of(model, features, states, decode, most_encodings)
     rules = Rules(GivenArcs(given) if given else None, one_subject)
-    # a label is needed before the next encoding, or at once if something depends on it or sees it
-    needs_labels = given or one_subject is not None or work.observer is not None or decisions is not None
-    later = (
-        reencoder if isinstance(reencoder, SentenceReencoder) and reencoder.is_lasting and not needs_labels else None
-    )
+    # labels are needed before the next encoding; at once only if something depends on them or sees them
+    at_once = given or one_subject or work.observer or decisions is not None
+    later = None if at_once or isinstance(reencoder, StateReencoder) or not reencoder.is_lasting else reencoder
     active = (~states.is_final).nonzero()[0]
     while len(active):
         decided = step(states, active, reencoder, rules, work, later)

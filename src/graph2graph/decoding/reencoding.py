@@ -113,7 +113,7 @@ class SentenceReencoder:
         self.lengths = np.array([feature.n_pieces for feature in features])
         # of each row: was an arc added since it was encoded? was no action taken since? does it wait to be encoded?
         self.is_stale, self.is_fresh, self.is_waiting = np.zeros((3, len(features)), dtype=np.bool_)
-        # without a graph, or with a threshold, many decisions use one encoding
+        # whether many decisions use one encoding: without a graph, or with a threshold
         self.is_lasting = not model.config.graph_input or decode.reencode < EXACT
         self.table, self.drafts = EncodingTable(model, states, is_projected=self.is_lasting), Drafts()
         self.unlabelled: list[tuple[IntArray, IntArray, IntArray]] = []  # rows, focus and dependents of arcs
