@@ -45,7 +45,7 @@ PARTS: dict[str, list[tuple[Any, str]]] = {
     "encoder": [(GraphEncoder, "encode")],
     "table of encodings": [(EncodingTable, "put"), (EncodingTable, "__init__")],
     "classifiers": [(ParserModel, "action_scores"), (ParserModel, "label_scores")],
-    "transitions": [(States, name) for name in ("__init__", "apply", "legal_in", "focus_of", "take")],
+    "transitions": [(States, name) for name in ("__init__", "take_legal", "legal_in", "focus_of", "take")],
     "decoding": [(parser_module, "greedy")],
     "annotation": [(parser_module, "with_tree")],
     "memory": [(allocation, "return_freed")],

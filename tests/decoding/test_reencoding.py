@@ -3,17 +3,18 @@
 import math
 from collections.abc import Sequence
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
 
 from graph2graph.config import DecodeConfig
-from graph2graph.decoding.greedy import Work, greedy
+from graph2graph.decoding.greedy import Decisions, Work, greedy
 from graph2graph.decoding.reencoding import SentenceReencoder, _chunks
 from graph2graph.models.features import Features
 from graph2graph.parser.parser import Parser
 from graph2graph.transition.state import Action
-from graph2graph.transition.states import States
+from graph2graph.transition.states import States, arcs_of
 from graph2graph.treebank.sentence import Sentence
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -55,7 +56,7 @@ def test_an_arc_makes_an_encoding_stale_and_a_shift_does_not(
     for action, n_ready in ((Action.SHIFT, 1), (Action.SHIFT, 1), (Action.LEFT_ARC, 0)):
         focus, actions = states.focus, np.array([action])
         states.apply(rows, actions, rows)
-        reencoder.advance(rows, focus, actions, rows)
+        reencoder.advance(rows, focus, actions, rows, arcs_of(actions, focus))
         assert (~reencoder.is_waiting).sum() == n_ready
     assert reencoder.encode_waiting(rows) == rows
     assert reencoder.score(rows, states.focus, states.legal()).is_fresh.all()
@@ -70,7 +71,7 @@ def test_scoring_changes_nothing(graph_parser: Parser, toy_features: list[Featur
     for action in (Action.SHIFT, Action.SHIFT, Action.LEFT_ARC):
         focus, actions = states.focus, np.array([action])
         states.apply(rows, actions, rows)
-        reencoder.advance(rows, focus, actions, rows)
+        reencoder.advance(rows, focus, actions, rows, arcs_of(actions, focus))
     legal = states.legal() | True  # of one legal action the parser would be sure
     for _ in range(2):
         assert not reencoder.score(rows, states.focus, legal).is_sure.any()
@@ -85,3 +86,18 @@ def test_chunks_hold_similar_lengths_within_the_budget() -> None:
         chunks = list(_chunks(np.arange(200), lengths, budget))
         assert sorted(np.concatenate(chunks).tolist()) == list(range(200))
         assert all(len(chunk) == 1 or len(chunk) * lengths[chunk].max() <= budget for chunk in chunks)
+
+
+@pytest.mark.parametrize("threshold", [0.9, 0.5, 0.0])
+def test_labels_that_nobody_waits_for_are_scored_together(
+    threshold: float, graph_parser: Parser, toy_features: list[Features]
+) -> None:
+    model, decode = graph_parser.model, DecodeConfig(reencode=threshold)
+    recorded: list[Decisions] = []  # these have their labels at once
+    at_once = greedy(model, toy_features, decode, decisions=recorded)
+    with mock.patch.object(model, "label_scores", wraps=model.label_scores) as scored:
+        later = greedy(model, toy_features, decode)
+    assert later.heads.tolist() == at_once.heads.tolist()
+    assert later.labels.tolist() == at_once.labels.tolist()
+    n_steps = sum(len(step.arcs.positions) > 0 for step in recorded)
+    assert scored.call_count < n_steps if threshold else scored.call_count == 1

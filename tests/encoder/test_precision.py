@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from graph2graph.encoder import cpu, precision, probe
-from graph2graph.encoder.packed import Int8Linear, PackedLinear
+from graph2graph.encoder.packed import Int8Linear, NarrowLinear, PackedLinear
 from graph2graph.encoder.precision import VARIABLE, resolve
 from graph2graph.encoder.probe import Trial
 from graph2graph.errors import DataError
@@ -65,6 +65,15 @@ def test_products_are_near_and_a_row_does_not_depend_on_the_others(name: str) ->
             assert torch.equal(packed(x[rows]), out[rows])
         zero = packed(torch.zeros(1, n_in)) - linear.bias
         assert float(zero.abs().max()) < 1e-2 * (name == "bf16") + 1e-9
+
+
+@torch.inference_mode()
+def test_a_narrow_product_is_that_of_the_layer_and_a_row_does_not_depend_on_the_others() -> None:
+    linear = torch.nn.Linear(500, 4)
+    narrow, x = NarrowLinear(linear), torch.randn(200, 500) * torch.logspace(-3, 3, 200)[:, None]
+    torch.testing.assert_close(narrow(x), linear(x), rtol=1e-4, atol=1e-5)
+    for rows in (slice(0, 1), slice(5, 8), slice(9, 22), slice(100, 164)):
+        assert torch.equal(narrow(x[rows]), narrow(x)[rows])
 
 
 def test_an_activation_is_computed_with_the_product() -> None:

@@ -90,11 +90,11 @@ def _advance(kept: _Beam, chosen: _Candidates, reencoder: Reencoder, one_subject
     reencoder.take(chosen.parents, states)
     rows = (chosen.actions != DONE).nonzero()[0]
     focus, actions, labels = states.focus_of(rows), chosen.actions[rows], chosen.labels[rows]
-    states.apply(rows, actions, labels)
-    reencoder.advance(rows, focus, actions, labels)
+    arcs = arcs_of(actions, focus)
+    states.take_legal(rows, actions, arcs, labels)
+    reencoder.advance(rows, focus, actions, labels, arcs)
     if one_subject is not None:
         one_subject.take(chosen.parents)
-        arcs = arcs_of(actions, focus)
         one_subject.mark(rows[arcs.positions], arcs.heads, labels[arcs.positions])
     return _Beam(states, kept.sentences[chosen.parents], chosen.scores, chosen.is_greedy)
 

@@ -1,7 +1,6 @@
 """The newest encoding of each sentence of a batch, in one table that the classifiers read."""
 
 import numpy as np
-import torch
 from torch import Tensor
 
 from graph2graph.arrays import IntArray
@@ -22,17 +21,19 @@ class EncodingTable:
         starts, total = np.cumsum(n_nodes) - n_nodes, int(n_nodes.sum())
         columns = np.arange(states.heads.shape[1] + 1)
         indices = np.where(columns < n_nodes[:, None], starts[:, None] + columns, total)  # the last is the empty slot
-        vectors = _with_last(total, model.empty[None])
+        vectors = model.empty.new_empty(total + 1, len(model.empty))
         self.encodings = Encodings(vectors, model.tensor(indices), model.tensor(starts))
         if is_projected:
-            self.encodings.exist = [_with_last(total, part) for part in model.exist.project(vectors[-1:])]
-            self.encodings.relation = [_with_last(total, part) for part in model.relation.project(vectors[-1:])]
+            exist, relation = model.exist, model.relation
+            self.encodings.exist = [vectors.new_empty(total + 1, len(exist.bias)) for _ in exist.slots]
+            self.encodings.relation = [vectors.new_empty(total + 1, len(relation.bias)) for _ in relation.slots]
 
     def put(self, rows: IntArray, new: Encodings, n_words: IntArray) -> None:
-        """Store the new vectors of some rows, which have so many words."""
-        chosen = self.model.tensor(np.arange(new.node_index.shape[1] - 1) <= n_words[:, None])  # [len(rows), nodes]
-        indices = self.encodings.node_index[self.model.tensor(rows), :-1][chosen]
-        self._put(indices, new.vectors[new.node_index[:, :-1][chosen]])
+        """Store the new vectors of some rows, which have so many words, and that of the empty slot."""
+        columns = np.arange(new.node_index.shape[1])
+        chosen = self.model.tensor((columns <= n_words[:, None]) | (columns == columns[-1]))  # [len(rows), m + 1]
+        indices = self.encodings.node_index[self.model.tensor(rows)][chosen]
+        self._put(indices, new.vectors[new.node_index[chosen]])
 
     def put_row(self, row: int, vectors: Tensor) -> None:
         """Store the vectors of all nodes of one row."""
@@ -53,15 +54,8 @@ class EncodingTable:
         is_node = new.node_index < len(new.vectors) - 1
         indices = old.node_index[self.model.tensor(rows)][is_node]
         for column, old_column in zip(_columns(new), _columns(old), strict=True):
-            column[:-1] = old_column[indices]
+            column[:-1], column[-1] = old_column[indices], old_column[-1]
         return taken
-
-
-def _with_last(total: int, last: Tensor) -> Tensor:
-    """A table of `total` empty rows and a last one, [total + 1, width]."""
-    table = torch.empty(total + 1, last.shape[1], device=last.device)
-    table[-1:] = last
-    return table
 
 
 def _columns(encodings: Encodings) -> list[Tensor]:

@@ -17,7 +17,7 @@ from torch import Tensor
 from graph2graph.arrays import BoolArray, FloatArray, IntArray, padded
 from graph2graph.config import DecodeConfig
 from graph2graph.decoding.one_subject import OneSubject
-from graph2graph.decoding.reencoding import Reencoder, Scored, reencoder_of
+from graph2graph.decoding.reencoding import Reencoder, Scored, SentenceReencoder, StateReencoder, reencoder_of
 from graph2graph.models.features import Features
 from graph2graph.models.parser_model import ParserModel
 from graph2graph.transition.constraints import Constraint
@@ -91,6 +91,7 @@ class Decisions:
     rows: IntArray  # [D] of the states
     focus: IntArray  # [D, 3] s2, s1, b1 before the actions
     actions: IntArray  # [D]
+    arcs: Arcs  # that they add
     labels: IntArray  # [D] of the arcs; meaningless for SHIFT and SWAP
     action_scores: Tensor  # [D, 4] minus infinity where an action is not legal
     label_scores: Tensor | None  # [A, L] None if there is no arc
@@ -107,9 +108,9 @@ class Decisions:
         """The probability of the label of each arc, [D]; 0 for SHIFT and SWAP."""
         found = np.zeros(len(self.labels))
         if self.label_scores is not None:
-            arcs = is_arc(self.actions).nonzero()[0]
+            positions = self.arcs.positions
             probabilities = self.label_scores.softmax(dim=1).cpu().numpy()
-            found[arcs] = probabilities[np.arange(len(arcs)), self.labels[arcs]]
+            found[positions] = probabilities[np.arange(len(positions)), self.labels[positions]]
         return found
 
     @property
@@ -142,7 +143,7 @@ class Tree:
 def taken_arcs(decisions: Sequence[Decisions]) -> Iterator[TakenArc]:
     """Yield the arcs that these decisions added."""
     for step in decisions:
-        positions, _, dependents = arcs_of(step.actions, step.focus)
+        positions, _, dependents = step.arcs
         arc_p = step.action_p[positions, step.actions[positions]]
         found = (step.rows[positions], dependents, arc_p, step.label_p[positions])
         yield from map(TakenArc._make, zip(*(column.tolist() for column in found), strict=True))
@@ -186,23 +187,36 @@ def greedy(
     states = States([feature.n_words for feature in features]) if start is None else start
     reencoder = reencoder_of(model, features, states, decode, most_encodings)
     rules = Rules(GivenArcs(given) if given else None, one_subject)
+    # labels are needed before the next encoding; at once only if something depends on them or sees them
+    at_once = given or one_subject or work.observer or decisions is not None
+    later = None if at_once or isinstance(reencoder, StateReencoder) or not reencoder.is_lasting else reencoder
     active = (~states.is_final).nonzero()[0]
     while len(active):
-        decided = step(states, active, reencoder, rules, work)
+        decided = step(states, active, reencoder, rules, work, later)
         if decided is not None and decisions is not None:
             decisions.append(decided)
         active = active[~states.is_final[active]]
+    if later is not None:
+        later.label()
     work.add(reencoder)
     return states
 
 
-def step(states: States, rows: IntArray, reencoder: Reencoder, rules: Rules, work: Work) -> Decisions | None:
+def step(
+    states: States,
+    rows: IntArray,
+    reencoder: Reencoder,
+    rules: Rules,
+    work: Work,
+    later: SentenceReencoder | None = None,
+) -> Decisions | None:
     """Take one step of Eq. 10 in those of these rows whose encoding can be used; None if there are none.
 
         Z^t = Gin(X, G^t)                         encode the sentence with the graph built so far
         G^{t+1} = G^t ∪ Gout(Select(Z^t, P^t))    decide on the vectors of s2, s1 and b1, and add the arc
 
-    A sentence is encoded again only if its encoding is stale and, with a threshold, leaves the parser unsure.
+    A sentence is encoded again only if its encoding is stale and, with a threshold, leaves the parser unsure. With `later`,
+    that re-encoder labels the arcs later.
     """
     rows = reencoder.encode_waiting(rows)  # Z^t
     focus = states.focus_of(rows)
@@ -216,24 +230,28 @@ def step(states: States, rows: IntArray, reencoder: Reencoder, rules: Rules, wor
         rows, focus, scored = rows[sure], focus[sure], scored.take(sure)
     if not len(rows):
         return None
-    decided = _decide(reencoder.model, scored, rows, focus, rules)  # Gout(Select(Z^t, P^t))
+    decided = _decide(reencoder.model, scored, rows, focus, rules, later)  # Gout(Select(Z^t, P^t))
     if work.observer is not None:
         work.observer(states, scored, decided)
-    states.apply(rows, decided.actions, decided.labels)  # G^{t+1}
-    reencoder.advance(rows, focus, decided.actions, decided.labels)
+    states.take_legal(rows, decided.actions, decided.arcs, decided.labels)  # G^{t+1}
+    reencoder.advance(rows, focus, decided.actions, decided.labels, decided.arcs)
     if rules.given is not None:
         rules.given.advance(rows, decided.actions)
     return decided
 
 
-def _decide(model: ParserModel, scored: Scored, rows: IntArray, focus: IntArray, rules: Rules) -> Decisions:
-    """The best action in each row, and the label of each arc: the given one or else the best legal one."""
+def _decide(
+    model: ParserModel, scored: Scored, rows: IntArray, focus: IntArray, rules: Rules, later: SentenceReencoder | None
+) -> Decisions:
+    """The best action in each row, and the label of each arc: the given one or else the best legal one, perhaps later."""
     actions = scored.actions.argmax(dim=1).cpu().numpy()
     arcs = arcs_of(actions, focus)
     labels = np.zeros(len(actions), dtype=np.int64)
     label_scores = None
-    if len(arcs.positions):
+    if later is not None:
+        later.label_later(rows, focus, arcs)
+    elif len(arcs.positions):
         is_right = model.tensor(actions[arcs.positions] == Action.RIGHT_ARC)
         label_scores = scored.label_scores(model, arcs.positions, focus, is_right)
         label_scores, labels[arcs.positions] = rules.labels_of(label_scores, rows[arcs.positions], arcs)
-    return Decisions(rows, focus, actions, labels, scored.actions, label_scores, scored.is_fresh)
+    return Decisions(rows, focus, actions, arcs, labels, scored.actions, label_scores, scored.is_fresh)

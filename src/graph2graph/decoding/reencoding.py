@@ -30,7 +30,7 @@ from graph2graph.decoding.options import EXACT
 from graph2graph.models.features import Features
 from graph2graph.models.parser_model import Encodings, ParserModel
 from graph2graph.models.step_state import StepState
-from graph2graph.transition.states import States, arcs_of
+from graph2graph.transition.states import Arcs, States
 
 ENOUGH = 1024  # waiting pieces that fill a batch: they are encoded even if other sentences can still advance
 CHUNK_PIECES = 256  # pieces that make a batch large enough to be efficient
@@ -86,7 +86,7 @@ class StateReencoder:
     def postpone(self, rows: IntArray) -> None:
         """Never called: every encoding is fresh."""
 
-    def advance(self, rows: IntArray, focus: IntArray, actions: IntArray, labels: IntArray) -> None:
+    def advance(self, rows: IntArray, focus: IntArray, actions: IntArray, labels: IntArray, arcs: Arcs) -> None:  # noqa: ARG002
         """Update history and composed vectors."""
         self.step_state.advance(self.states, rows, actions, labels, focus)
 
@@ -113,14 +113,17 @@ class SentenceReencoder:
         self.lengths = np.array([feature.n_pieces for feature in features])
         # of each row: was an arc added since it was encoded? was no action taken since? does it wait to be encoded?
         self.is_stale, self.is_fresh, self.is_waiting = np.zeros((3, len(features)), dtype=np.bool_)
-        # without a graph, or with a threshold, many decisions use one encoding
-        is_projected = not model.config.graph_input or decode.reencode < EXACT
-        self.table, self.drafts = EncodingTable(model, states, is_projected=is_projected), Drafts()
+        # whether many decisions use one encoding: without a graph, or with a threshold
+        self.is_lasting = not model.config.graph_input or decode.reencode < EXACT
+        self.table, self.drafts = EncodingTable(model, states, is_projected=self.is_lasting), Drafts()
+        self.unlabelled: list[tuple[IntArray, IntArray, IntArray]] = []  # rows, focus and dependents of arcs
         self.n_encoded = self.n_pieces = 0  # states, and the pieces in them
         self._encode(np.arange(len(features)))
 
     def encode_waiting(self, rows: IntArray, *, at_once: bool = False) -> IntArray:
         """Encode the waiting rows if all wait or they fill a batch, or `at_once`; return the rows that do not wait now."""
+        if not self.is_waiting[rows].any():
+            return rows
         self._use_drafts(rows[self.is_waiting[rows]])
         waiting = rows[self.is_waiting[rows]]
         if at_once or len(waiting) == len(rows) or self.lengths[waiting].sum() >= ENOUGH:
@@ -143,15 +146,29 @@ class SentenceReencoder:
         """Make these rows wait for an encoding."""
         self.is_waiting[rows] = True
 
-    def advance(self, rows: IntArray, focus: IntArray, actions: IntArray, labels: IntArray) -> None:  # noqa: ARG002
+    def advance(self, rows: IntArray, focus: IntArray, actions: IntArray, labels: IntArray, arcs: Arcs) -> None:  # noqa: ARG002
         """Mark what the actions, just applied to these rows, have made stale; focus is s2, s1, b1 before them."""
         self.is_fresh[rows] = False
-        if not self.model.config.graph_input:
-            return
-        arcs = arcs_of(actions, focus)
-        stale = rows[arcs.positions]
-        self.is_stale[stale] = True
-        self.is_waiting[stale] = self.decode.reencode == EXACT
+        if self.model.config.graph_input and len(arcs.positions):
+            stale = rows[arcs.positions]
+            self.is_stale[stale] = True
+            self.is_waiting[stale] = self.decode.reencode == EXACT
+
+    def label_later(self, rows: IntArray, focus: IntArray, arcs: Arcs) -> None:
+        """Let `label` find the best labels of these arcs: scoring many at once takes little longer than one."""
+        if len(arcs.positions):
+            self.unlabelled.append((rows[arcs.positions], focus[arcs.positions], arcs.dependents))
+
+    def label(self) -> None:
+        """Give the arcs that have no label yet their best ones, from the encodings on which the arcs were decided."""
+        if self.unlabelled:
+            rows, focus, dependents = map(np.concatenate, zip(*self.unlabelled, strict=True))
+            self.unlabelled.clear()
+            model, is_right = self.model, dependents == focus[:, 1]
+            scores = model.label_scores(
+                self.table.encodings, model.tensor(rows), model.tensor(focus), model.tensor(is_right)
+            )
+            self.states.labels[rows, dependents] = scores.argmax(dim=1).cpu().numpy()
 
     def take(self, rows: IntArray, states: States) -> None:
         """Continue with copies of some rows."""
@@ -170,6 +187,7 @@ class SentenceReencoder:
 
     def _encode(self, rows: IntArray) -> None:
         """Encode these rows, as many at a time as the budget allows; if there is room, encode drafts too."""
+        self.label()
         n_ahead = 0
         if self.decode.reencode == EXACT and self.is_waiting[rows].any():
             n_ahead = self.decode.draft_tokens // int(self.lengths[rows].sum()) - 1

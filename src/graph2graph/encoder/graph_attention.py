@@ -43,6 +43,12 @@ class GraphAttention(nn.Module):
         if config.relations:
             self.relation_keys = nn.Parameter(torch.zeros(config.relations, self.head_width))  # W1, [k, c]
             self.relation_values = nn.Parameter(torch.zeros(config.relations, self.head_width))  # W2, [k, c]
+        self.fixed: tuple[Tensor, Tensor] | None = None  # what `differences` returns, if the model will not be trained
+
+    def differences(self) -> tuple[Tensor, Tensor]:
+        """D1, and D2 with W2[0] in place of its first row, which is zero; [k, c] each."""
+        keys, values, none = self.relation_keys, self.relation_values, self.relation_values[:1]
+        return keys - keys[:1], torch.cat([none, values[1:] - none])
 
     def forward(self, x: Tensor, groups: Sequence[AttentionGroup], wanted: Tensor | None) -> Tensor:
         """[N, d] -> [N, d], or [W, d] of the wanted tokens; each token is in one group."""
@@ -62,7 +68,9 @@ class GraphAttention(nn.Module):
         query = query * self.scale
         scores = torch.bmm(query, key.transpose(1, 2))  # Eq. 2, [B·h, n, n]
         if pairs is not None:
-            scores = self._add_related_keys(scores, query, pairs)  # Eq. 3
+            key_differences, value_differences = self.fixed or self.differences()
+            by_relation = query @ key_differences.T  # q_i · D1[r] / √c, [B·h, n, k]
+            scores = add_at(scores, pairs.in_scores, by_relation.flatten().index_select(0, pairs.in_relations))  # Eq. 3
         if bias is not None:
             scores += bias
         attention = scores.softmax(-1)  # α, [B·h, n, n]
@@ -70,23 +78,10 @@ class GraphAttention(nn.Module):
             recorded.append(attention)
         context = torch.bmm(self.dropout(attention), value)  # Eq. 1, [B·h, n, c]
         if pairs is not None:
-            context += self._related_values(attention, pairs)  # Eq. 4
+            of_pairs = attention.flatten().index_select(0, pairs.in_scores)  # before dropout, [E·h]
+            mass = pairs.no_mass.to(attention.dtype).index_add(0, pairs.in_relations, of_pairs)  # [B·h·n·k]
+            context += mass.view(by_relation.shape) @ value_differences  # Eq. 4, [B·h, n, k] @ [k, c]
         return heads.pack(context)
-
-    def _add_related_keys(self, scores: Tensor, query: Tensor, pairs: RelatedPairs) -> Tensor:
-        """The scores plus q_i · D1[r_ij] / √c for each related pair; the query is already scaled."""
-        by_relation = query @ (self.relation_keys - self.relation_keys[:1]).T  # [B·h, n, k]
-        of_pairs = by_relation.flatten().index_select(0, pairs.in_relations)  # [E·h]
-        return add_at(scores, pairs.in_scores, of_pairs)
-
-    def _related_values(self, attention: Tensor, pairs: RelatedPairs) -> Tensor:
-        """W2[0] + Σ_r mass_i[r] · D2[r] for each query i, [B·h, n, c]; of attention before dropout."""
-        none, n_relations = self.relation_values[:1], len(self.relation_values)
-        mass = attention.new_zeros(*attention.shape[:2], n_relations)  # [B·h, n, k]
-        mass[..., 0] = 1  # the weight of W2[0]
-        of_pairs = attention.flatten().index_select(0, pairs.in_scores)  # [E·h]
-        mass = mass.flatten().index_add(0, pairs.in_relations, of_pairs).view(mass.shape)  # [B·h, n, k]
-        return mass @ torch.cat([none, self.relation_values[1:] - none])  # [B·h, n, k] @ [k, c]
 
 
 _recorded: ContextVar[list[Tensor] | None] = ContextVar("recorded attention", default=None)

@@ -130,15 +130,19 @@ class RelatedPairs(NamedTuple):
 
     in_scores: Tensor  # [E·h] of query and key, in [B·h, n, n]
     in_relations: Tensor  # [E·h] of query and relation, in [B·h, n, k]
+    no_mass: Tensor  # [B·h·n·k] the mass of each relation if no two tokens are related: 1 for relation 0, the weight of W2[0]
 
     @classmethod
     def of(cls, graph: Graph, heads: HeadLayout, n_relations: int) -> "RelatedPairs":
         """The pairs of a graph with k relations."""
         head = torch.arange(heads.n_heads, device=graph.rows.device)
+        no_mass = torch.zeros(heads.is_real.numel() * heads.n_heads, n_relations, device=head.device)
+        no_mass[:, 0] = 1
         queries = (graph.rows[:, None] * heads.n_heads + head) * heads.width + graph.queries[:, None]  # [E, h] in B·h·n
         return cls(
             in_scores=(queries * heads.width + graph.keys[:, None]).flatten(),  # [E·h]
             in_relations=(queries * n_relations + graph.relations[:, None]).flatten(),  # [E·h]
+            no_mass=no_mass.flatten(),
         )
 
 
@@ -166,6 +170,9 @@ def rearrange(rows: Tensor, index: Tensor, inverse: Tensor | None, unused: Tenso
 
 def add_at(matrix: Tensor, positions: Tensor, values: Tensor) -> Tensor:
     """Add values at some positions of a flattened matrix, in place."""
+    if not torch.is_grad_enabled():
+        matrix.view(-1).index_add_(0, positions, values)
+        return matrix
     out: Tensor = _AddAt.apply(matrix, positions, values)  # type: ignore[no-untyped-call]
     return out
 

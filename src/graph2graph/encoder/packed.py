@@ -44,6 +44,18 @@ class PackedLinear(nn.Module):
         return out.to(self.out_dtype)
 
 
+class NarrowLinear(nn.Module):
+    """A linear layer with few outputs, whose products torch adds up row by row: a call of oneDNN takes five times as long."""
+
+    def __init__(self, linear: nn.Linear) -> None:
+        super().__init__()
+        self.weight, self.bias = linear.weight, linear.bias
+
+    def forward(self, x: Tensor) -> Tensor:
+        """[N, in] -> [N, out]."""
+        return (x[:, None] * self.weight).sum(2) + self.bias  # [N, out, in] -> [N, out]
+
+
 class _Group(NamedTuple):
     """The weights of a group of inputs, I of them."""
 

@@ -10,10 +10,11 @@ from torch import nn
 from graph2graph.config import Precision
 from graph2graph.encoder import cpu, probe
 from graph2graph.encoder.encoder import GraphEncoder
-from graph2graph.encoder.packed import Int8Linear, PackedLinear
+from graph2graph.encoder.packed import Int8Linear, NarrowLinear, PackedLinear
 from graph2graph.errors import DataError
 
 VARIABLE = "G2G_PRECISION"  # what `auto` means; with it, nothing is tried
+FEW_OUTPUTS = 8  # of a layer that is not packed
 # `auto` takes a precision only if it is this many times as fast as the ones before, which are more accurate
 GAINS = {"parse": {"bf16": 1.1, "int8": 1.15}, "train": {"bf16": 1.1}}
 ENOUGH_FLAGS = {  # with none of these flags a precision cannot gain anything, and is not tried for `auto`
@@ -62,10 +63,13 @@ def prepare(encoder: GraphEncoder, precision: Precision, *others: nn.Module) -> 
     try:
         for layer in encoder.layers:
             _prepare_inner(layer, precision, encoder.config.activation)
+            if encoder.config.relations:
+                layer.attention.fixed = tuple(table.detach() for table in layer.attention.differences())
             if precision == "int8" and not cpu.multiplies_integers():
                 layer.outer = PackedLinear(layer.outer)  # with weights of 7 bits, this one costs accuracy
         _pack(encoder.layers, precision)
         for module in others:
+            _narrow(module)
             _pack(module, "fp32")
     except (AttributeError, NotImplementedError, RuntimeError) as error:
         if precision != "fp32":  # which does without
@@ -80,6 +84,13 @@ def _pack(module: nn.Module, precision: Precision) -> None:
                 parent.add_module(
                     name, Int8Linear(child) if precision == "int8" else PackedLinear(child, _dtype(precision))
                 )
+
+
+def _narrow(module: nn.Module) -> None:
+    """Replace the layers with few outputs."""
+    for name, child in list(module.named_children()):
+        if isinstance(child, nn.Linear) and child.out_features <= FEW_OUTPUTS:
+            module.add_module(name, NarrowLinear(child))
 
 
 def _prepare_inner(layer: Any, precision: Precision, activation: str) -> None:

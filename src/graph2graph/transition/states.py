@@ -11,6 +11,10 @@ import numpy as np
 from graph2graph.arrays import BoolArray, IntArray
 from graph2graph.transition.state import NO_NODE, ROOT, Action
 
+# plain integers and look-ups: each step of a single sentence compares them, and a member of an Enum is slow to get
+SHIFT, LEFT_ARC, RIGHT_ARC, SWAP = map(int, Action)
+IS_ARC: BoolArray = np.array([action.is_arc for action in Action])
+
 
 class States:
     """The parser states of many sentences; top of the stack and front of the buffer are the last used column of a row."""
@@ -86,15 +90,15 @@ class States:
         """Which actions are legal in each row, [B, 4]."""
         return self.legal_in(np.arange(len(self)), self.focus)
 
-    def legal_in(self, rows: IntArray, focus: IntArray) -> BoolArray:
+    def legal_in(self, rows: IntArray, focus: IntArray) -> BoolArray:  # noqa: ARG002 PartialStates needs the rows
         """Which actions are legal in some rows, given their s2, s1 and b1: [D, 4]."""
-        s2, s1 = focus[:, 0], focus[:, 1]
-        has_buffer = self.buffer_size[rows] > 0
-        legal = np.empty((len(rows), len(Action)), dtype=np.bool_)
-        legal[:, Action.SHIFT] = has_buffer
-        legal[:, Action.LEFT_ARC] = s2 > ROOT
-        legal[:, Action.RIGHT_ARC] = (s2 > ROOT) | ((s2 == ROOT) & ~has_buffer)
-        legal[:, Action.SWAP] = (s2 > ROOT) & (s2 < s1)
+        s2, s1, b1 = focus.T
+        is_word = s2 > ROOT
+        legal = np.empty((len(focus), len(IS_ARC)), dtype=np.bool_)
+        legal[:, SHIFT] = b1 != NO_NODE
+        legal[:, LEFT_ARC] = is_word
+        legal[:, RIGHT_ARC] = is_word | ((s2 == ROOT) & (b1 == NO_NODE))
+        legal[:, SWAP] = is_word & (s2 < s1)
         return legal
 
     def graph_key(self, row: int) -> bytes:
@@ -109,19 +113,22 @@ class States:
         if not is_legal.all():
             wrong = int(np.argmin(is_legal))
             raise ValueError(f"{Action(int(actions[wrong])).title} is not legal in row {rows[wrong]}")
+        self.take_legal(rows, actions, arcs_of(actions, focus), labels)
+
+    def take_legal(self, rows: IntArray, actions: IntArray, arcs: "Arcs", labels: IntArray | None = None) -> None:
+        """The same, where the actions are known to be legal, and so are the arcs that they add."""
         # indexing no rows costs as much as indexing a few, and a single sentence takes only one kind of action
-        if len(shifted := rows[actions == Action.SHIFT]):
+        if len(shifted := rows[actions == SHIFT]):
             self._shift(shifted)
-        if len(swapped := rows[actions == Action.SWAP]):
+        if len(swapped := rows[actions == SWAP]):
             self._swap(swapped)
-        arcs = arcs_of(actions, focus)
         if len(arcs.positions):
             self._attach(rows[arcs.positions], arcs, None if labels is None else labels[arcs.positions])
 
     def _shift(self, rows: IntArray) -> None:
-        self.buffer_size[rows] -= 1
-        self.stack[rows, self.stack_size[rows]] = self.buffer[rows, self.buffer_size[rows]]
-        self.stack_size[rows] += 1
+        stack_size, buffer_size = self.stack_size[rows], self.buffer_size[rows] - 1
+        self.stack[rows, stack_size] = self.buffer[rows, buffer_size]
+        self.stack_size[rows], self.buffer_size[rows] = stack_size + 1, buffer_size
 
     def _swap(self, rows: IntArray) -> None:
         top = self.stack_size[rows] - 1
@@ -134,8 +141,9 @@ class States:
         """LEFT-ARC or RIGHT-ARC: of s2 and s1 only the head stays on the stack."""
         self.heads[rows, arcs.dependents] = arcs.heads
         self.labels[rows, arcs.dependents] = NO_NODE if labels is None else labels
-        self.stack[rows, self.stack_size[rows] - 2] = arcs.heads
-        self.stack_size[rows] -= 1
+        top = self.stack_size[rows] - 1
+        self.stack[rows, top - 1] = arcs.heads
+        self.stack_size[rows] = top
 
 
 class PartialStates(States):
@@ -166,7 +174,7 @@ class PartialStates(States):
     def legal_in(self, rows: IntArray, focus: IntArray) -> BoolArray:
         """Which actions are legal in some rows, given their s2, s1 and b1: [D, 4]."""
         legal = super().legal_in(rows, focus)
-        legal[:, Action.SWAP] &= self.may_swap[rows]
+        legal[:, SWAP] &= self.may_swap[rows]
         return legal
 
 
@@ -184,12 +192,11 @@ def arcs_of(actions: IntArray, focus: IntArray) -> Arcs:
     LEFT-ARC makes s1 the head of s2, RIGHT-ARC makes s2 the head of s1.
     """
     positions = is_arc(actions).nonzero()[0]
-    is_left = actions[positions] == Action.LEFT_ARC
-    s2, s1 = focus[positions, 0], focus[positions, 1]
-    return Arcs(positions, np.where(is_left, s1, s2), np.where(is_left, s2, s1))
+    is_left = actions[positions] == LEFT_ARC  # as a slot: 0 is s2, 1 is s1
+    return Arcs(positions, focus[positions, is_left.astype(np.int64)], focus[positions, (~is_left).astype(np.int64)])
 
 
 def is_arc(actions: IntArray) -> BoolArray:
     """Which actions add an arc."""
-    found: BoolArray = (actions == Action.LEFT_ARC) | (actions == Action.RIGHT_ARC)
+    found: BoolArray = IS_ARC[actions]
     return found
