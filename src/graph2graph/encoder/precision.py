@@ -89,7 +89,7 @@ def _pack(module: nn.Module, precision: Precision) -> None:
 def _narrow(module: nn.Module) -> None:
     """Replace the layers with few outputs."""
     for name, child in list(module.named_children()):
-        if isinstance(child, nn.Linear) and child.out_features <= FEW_OUTPUTS:
+        if isinstance(child, nn.Linear) and child.out_features <= FEW_OUTPUTS and child.bias is not None:
             module.add_module(name, NarrowLinear(child))
 
 
