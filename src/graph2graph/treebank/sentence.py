@@ -203,7 +203,9 @@ class Sentence:
     def _with_cells(self, columns: Mapping[int, Sequence[str]]) -> "Sentence":
         lines, rows = self.lines.copy(), [row.copy() for row in self.rows]
         for column, cells in columns.items():
-            new = [cell for row, cell in zip(rows, cells, strict=True) if row[column] != cell]
+            both = [(row[column], cell) for row, cell in zip(rows, cells, strict=True) if row[column] != cell]
+            # A carriage return that was read, in MISC say, may stay there when a value is added.
+            new = [cell.replace("\r", "") if "\r" in old else cell for old, cell in both]
             if problem := cell_problem(new):
                 raise DataError(f"sentence {self.sent_id or self.text!r}: {COLUMN_NAMES[column]}: {problem}")
             for row, cell in zip(rows, cells, strict=True):
