@@ -356,6 +356,18 @@ def test_files_with_odd_ends_follow_each_other(mark: str, comment: str, end: str
     )
 
 
+@pytest.mark.parametrize(
+    "start", ["\ufeff\ufeff\n", "\ufeff\ufeff\r\n\r\n", "\ufeff\r\ufeff\n", "\ufeff\n\ufeff\r\ufeff\n"]
+)
+def test_lines_of_byte_order_marks_are_blank(start: str) -> None:
+    """A block of two marks was no sentence and no end of one, and stopped the reader; found once in 80,000 random files."""
+    text = start + WORD
+    [sentence] = read_text(text)
+    assert written([sentence]).decode() == text
+    assert list(conllu.problems(io.BytesIO(text.encode()))) == []
+    assert sentence.with_comments({"score": "2"}).comments[-1] == "score = 2"
+
+
 def test_text_that_other_readers_split_is_not_split() -> None:
     text = f"# a\rb\u2028c\x0bd\r\n{WORD}\r\n\r\n"
     for stream in (io.StringIO(text, newline=""), codecs.getreader("utf-8")(io.BytesIO(text.encode()))):

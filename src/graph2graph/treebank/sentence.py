@@ -20,12 +20,15 @@ _UNFIT = re.compile(
 )  # what ends a cell or a line, and half surrogate pairs, which UTF-8 has not
 RANGE = re.compile(r"([1-9][0-9]{0,8})-([1-9][0-9]{0,8})")  # the ID of a multiword token
 
-_BLANK = frozenset(("", b"", BYTE_ORDER_MARK, BYTE_ORDER_MARK.encode()))
+_MARK = BYTE_ORDER_MARK.encode()
 
 
 def is_blank(line: bytes | str) -> bool:
-    """Whether a line ends a sentence: it has nothing but its line end, of whatever kind, or a byte order mark."""
-    return (line.strip(b"\r\n") if isinstance(line, bytes) else line.strip("\r\n")) in _BLANK
+    """Whether a line ends a sentence: it has nothing but line ends, of whatever kind, and byte order marks."""
+    if isinstance(line, str):
+        return not line.strip("\r\n" + BYTE_ORDER_MARK)
+    content = line.strip(b"\r\n")
+    return not content or (content.startswith(_MARK) and not content.replace(_MARK, b"").strip(b"\r\n"))
 
 
 @dataclass(frozen=True, slots=True, repr=False)
