@@ -1,6 +1,6 @@
 """How fast a training step is: pieces a second, GFLOPS, share of the machine's own matmul speed, share spent in products.
 
-    python benchmarks/train.py TRAIN.conllu --encoder .weights/minilm-l6 [--json]
+    python benchmarks/train.py TRAIN.conllu --encoder .weights/minilm-l6 [--precisions fp32 bf16] [--json]
 
 GFLOPS are 6 × (parameters of the layers) × real pieces / time: padding, embeddings, classifiers and the optimiser count as
 time but not as work. The peak is that of a 2048 × 2048 fp32 product, timed in between. The share of the time in products is
@@ -72,6 +72,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("train", nargs="?", type=Path, default=root.parent / "shared/treebanks/en_ewt/train.conllu")
     parser.add_argument("--encoder", type=Path, default=root / ".weights/minilm-l6")
     parser.add_argument("--variants", nargs="+", choices=VARIANTS, default=["sent", "sent-g2g", "state-g2g"])
+    parser.add_argument("--precisions", nargs="+", choices=["fp32", "bf16"], default=["fp32"])
     parser.add_argument("--sentences", type=int, default=3000)
     parser.add_argument("--batch-pieces", type=int, default=3000)
     parser.add_argument("--rounds", type=int, default=4)
@@ -86,19 +87,27 @@ def main() -> None:
     given = arguments()
     torch.set_num_threads(given.threads)
     sentences = list(itertools.islice(conllu.read(given.train), given.sentences))
-    settings = {"train": {"batch_pieces": given.batch_pieces}}
-    runs = {variant: TrainingSteps(variant, sentences, given.encoder, settings) for variant in given.variants}
+    runs = {
+        f"{variant}, {precision}": TrainingSteps(
+            variant,
+            sentences,
+            given.encoder,
+            {"train": {"batch_pieces": given.batch_pieces, "precision": precision}},
+        )
+        for variant in given.variants
+        for precision in given.precisions
+    }
     for steps in runs.values():  # warm up
         steps.step()
     matmul_gflops()
     speeds, peak = time_in_turns(runs, given.rounds, given.steps)
-    rows = [row(variant, steps, speeds[variant], peak) for variant, steps in runs.items()]
+    rows = [row(name, steps, speeds[name], peak) for name, steps in runs.items()]
     if given.json:
         print(json.dumps(rows, indent=2))
         return
     table = Table(*rows[0], title=describe())
     for found in rows:
-        table.add_row(VARIANTS[found["model"]].title, *(str(value) for name, value in found.items() if name != "model"))
+        table.add_row(*map(str, found.values()))
     Console().print(table)
 
 

@@ -8,6 +8,7 @@ instruction leaves is what a kill just before one of them leaves. The processes 
 
 import errno
 import json
+import math
 import os
 import re
 import shutil
@@ -21,6 +22,7 @@ from typing import Any
 
 from graph2graph.errors import DataError
 from graph2graph.parser.parser import Parser
+from graph2graph.training import loop
 from graph2graph.training.run import train
 from toy_training import TINY, TOY
 
@@ -65,6 +67,9 @@ def session(output: Path, change: Callable[[int, str], None] = lambda *_: None) 
         code = BROKEN
         try:
             os.close(reader)
+            loop.DRAW_EVERY = (
+                math.inf
+            )  # on a busy machine the curve would be drawn more often, and there would be more changes
             count = watched(output, change)
             settings = SETTINGS | {"train.batch_pieces": 90}  # a step an epoch, with all kinds of changes
             train(TOY, TOY, output, variant="sent", settings=settings, resume=True, note=lambda _: None)

@@ -67,7 +67,7 @@ def test_the_sdist_holds_the_package_and_its_papers(sdist: Path) -> None:
 
 
 def test_the_package_has_code_and_shipped_models_only() -> None:
-    assert {Path(name).suffix for name in package_files()} <= SUFFIXES
+    assert {Path(name).suffix or Path(name).name for name in package_files()} <= SUFFIXES | {"SHA256SUMS"}
     assert not any(".weights" in name or "tests/" in name for name in package_files())
 
 

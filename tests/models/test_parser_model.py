@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from graph2graph.config import Config, DecodeConfig, ModelConfig
-from graph2graph.decoding.greedy import greedy
+from graph2graph.decoding.greedy import Decisions, greedy
 from graph2graph.errors import DataError
 from graph2graph.models.parser_model import Encodings, ParserModel
 from graph2graph.parser.parser import Parser
@@ -61,7 +61,8 @@ class Recorder:
             return torch.nn.functional.one_hot(best, len(VOCABULARY.labels)).float()
 
         with mock.patch.multiple(self.model, action_scores=actions, label_scores=labels):
-            return greedy(self.model, [one.features for one in self.examples], DecodeConfig(draft_tokens=0))
+            features, at_once = [one.features for one in self.examples], list[Decisions]()  # labels are not put off
+            return greedy(self.model, features, DecodeConfig(draft_tokens=0), decisions=at_once)
 
     @torch.no_grad()
     def teach(self) -> None:

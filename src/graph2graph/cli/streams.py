@@ -96,10 +96,11 @@ def write_drawings(sentences: Iterable[Sentence], stream: IO[bytes]) -> None:
 
 
 def write_picture(sentences: Iterable[Sentence], stream: IO[bytes]) -> None:
-    """Write one SVG picture with all trees, one below the other."""
+    """Write one SVG picture with all trees, one below the other; without a tree, nothing."""
     drawn = list(islice(sentences, MAX_IN_PICTURE + 1))
     if len(drawn) > MAX_IN_PICTURE:
         raise DataError(
             f"a picture has up to {MAX_IN_PICTURE} sentences; g2g draw FILE -f svg --output-dir DIR makes one of each"
         )
-    stream.write(drawing.svg(*drawn).encode())
+    if drawn:
+        stream.write(drawing.svg(*drawn).encode())

@@ -68,8 +68,11 @@ class GraphParser(Pipe):
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The labels that the component can assign."""
-        vocabulary = self.pipeline.parser.vocabulary
+        """The labels that the component can assign; none before its model is there, which spaCy may read later."""
+        try:
+            vocabulary = self.pipeline.parser.vocabulary
+        except DataError:
+            return ()
         return (*(label for label in vocabulary.labels if label != vocabulary.root_label), ROOT, SPACE)
 
     def __call__(self, doc: Doc) -> Doc:
