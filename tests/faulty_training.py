@@ -153,11 +153,16 @@ def main(directory: Path, kind: str, every: int = 1) -> None:
     """Try each change, and print after which the files are not those of a run without faults; none should be."""
     import torch._dynamo  # noqa: F401 - by an optimiser, which takes a second
 
-    whole = directory / "whole" / "model"  # cards have the name of the directory
+    whole, faulty = (
+        directory / "whole" / "model",
+        directory / "faulty" / "model",
+    )  # cards have the name of the directory
+    for output in (whole, faulty):
+        output.parent.mkdir(parents=True, exist_ok=True)  # else only the first run on each side would make them
     code, n_changes = session(whole)
     assert (code, n_changes > 50) == (FINISHED, True), (code, n_changes)
     wanted, numbers = contents(whole), range(1, n_changes + 1, every)
-    wrong = {number: fault_at(number, kind, directory / "faulty" / "model", wanted) for number in numbers}
+    wrong = {number: fault_at(number, kind, faulty, wanted) for number in numbers}
     wrong = {number: reason for number, reason in wrong.items() if reason is not None}
     print(f"{kind} at {len(numbers)} of {n_changes} changes; {len(wanted)} files; wrong: {wrong or 'none'}")
     sys.exit(bool(wrong))
