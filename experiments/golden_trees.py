@@ -129,7 +129,12 @@ class Side:
 
     def start(self, *arguments: object) -> subprocess.Popen[str]:
         """Start a command, on one thread and without a network."""
-        alone = {"PYTHONPATH": str(self.tree / "src"), "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
+        alone = {
+            "PYTHONPATH": str(self.tree / "src"),
+            "OMP_NUM_THREADS": "1",
+            "G2G_PRECISION": "fp32",
+            "HF_HUB_OFFLINE": "1",
+        }
         return subprocess.Popen(
             [sys.executable, "-P", "-m", "graph2graph", *(self._spelt(str(argument)) for argument in arguments)],
             env=os.environ | alone,
