@@ -50,7 +50,7 @@ def fuzz(corpus: Path, runs: int, minimised: Path | None) -> None:
             assert time.process_time() - before < MAX_SECONDS, "a file takes too long"
         if counted["executions"] % REPORT == 0 and minimised is None:
             peak = round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
-            write_json(RESULT, counted | {"max_seconds": MAX_SECONDS, "crashes": 0, "peak_rss_mb": peak})
+            write_json(RESULT, counted | {"max_seconds": MAX_SECONDS, "peak_rss_mb": peak})
 
     limits = ["-timeout=600", "-rss_limit_mb=1024", "-max_len=600", f"-artifact_prefix={corpus.parent}/"]
     what = [f"-runs={runs}", str(corpus)] if minimised is None else ["-merge=1", str(minimised), str(corpus)]
